@@ -150,12 +150,7 @@ class Dispatcher:
         self._sending: Sequence[Step] = (
             ("submit again", lambda _: self._submitter.has_retries, self._submitter.submit_again),
             ("recover", lambda work: work.unsent, self._recover),
-            # A broker that is not proven is tried with a job that waits, rather than with a row that may stay due.
-            (
-                SUBMIT_DUE,
-                lambda work: work.due and (self._broker.is_proven or not work.unsent),
-                self._submit_due,
-            ),
+            (SUBMIT_DUE, lambda work: work.due, self._submit_due),
             (
                 "backfill",
                 lambda work: work.backfills and not self._settings.shadow,
@@ -285,14 +280,19 @@ class Dispatcher:
         return len(marked) > 0
 
     def _recover(self) -> bool:
-        return self._recovery.recover(self._batch if self._broker.is_proven else 1, self._code.lazy_names)
+        """Take over a batch; only a few while it is not known whether the broker takes any, but not one alone.
+
+        The one may be what breaks the connection, and the publisher sends such a suspect last.
+        """
+        batch = self._batch if self._broker.is_proven else SMALLEST_BATCH
+        return self._recovery.recover(batch, self._code.lazy_names)
 
     def _mark(self, lease: float) -> Marked:
         """Mark a batch of due rows; the size follows the backlog, and what the delivery can do within the lease."""
         deliverable = max(self._delivery.most_within(lease / LEASE_SHARE), SMALLEST_BATCH)
         batch = int(min(self._batch, self._most_per_mark, deliverable))
         if not self._broker.is_proven:
-            batch = 1
+            batch = 1  # the others may stay due
         elif self._closed.is_unprobed:
             batch = min(batch, SMALLEST_BATCH)
         closed = self._closed.excluded()

@@ -201,6 +201,11 @@ class Broker:
         return False
 
     @staticmethod
+    def may_be_of_one(error: BaseException) -> bool:
+        """Return whether another message for the same queue might be taken: of another size, or another priority."""
+        return type(_inner(error)).__name__ in ("MessageNacked", "NoPermissionError")
+
+    @staticmethod
     def said(error: BaseException) -> str:
         """Return what the broker said when it closed a queue; RabbitMQ rejects a message without a word."""
         return error_text(_inner(error)).removesuffix(": ")

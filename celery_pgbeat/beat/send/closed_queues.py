@@ -7,6 +7,10 @@ is the probe. It is sent again after a pause, which grows until the broker takes
 
 Rows name no queue of the broker, but a queue of Celery's, or only a task. So a closed queue remembers which of these
 led there. The delivery and the turns both use this, each in its thread.
+
+RabbitMQ rejects a message without a word, also one that alone is too large for its queue. So a job that is rejected
+twice waits for longer, and another message is the probe. If that one is taken, the job is a *suspect*: when it is
+rejected again it waits, and its queue stays open.
 """
 
 from __future__ import annotations
@@ -31,6 +35,7 @@ FIRST_PAUSE, LONGEST_PAUSE = 0.5, 10.0  # seconds between two messages that are 
 HELD_FOR = 30.0  # seconds for which a job waits that is not the probe, if the queue does not open before
 UNPROBED_FOR = 5.0  # seconds after which rows are tried: the probe may be gone, or with another beat
 FORGOTTEN_AFTER = 30.0  # seconds after which a queue that nothing was sent to counts as open
+SUSPECTS = 10_000  # that are remembered
 ROUTE = ("queue", "exchange", "routing_key")  # options that decide the queue
 
 
@@ -58,6 +63,7 @@ class _Closed:
     try_at: float = 0.0
     queues: set[str] = field(default_factory=set)
     tasks: set[str] = field(default_factory=set)
+    rejected: set[uuid.UUID] = field(default_factory=set)  # jobs that may be at fault themselves
 
     @property
     def is_unprobed(self) -> bool:
@@ -74,6 +80,7 @@ class ClosedQueues:
     def __init__(self, app: Celery) -> None:
         self._app = app
         self._closed: dict[str, _Closed] = {}
+        self._suspects: dict[uuid.UUID, None] = {}
         self._lock = threading.Lock()
 
     def __bool__(self) -> bool:
@@ -126,10 +133,15 @@ class ClosedQueues:
                 return None
             return Held(job.id, HELD_FOR, closed.error)
 
-    def close(self, job: OutgoingJob, error: str) -> Held:
-        """Note that the broker took no message for the queue of this job; return for how long the job waits."""
+    def close(self, job: OutgoingJob, error: str, may_be_its_own: bool = False) -> Held:
+        """Note that the broker took no message for the queue of this job; return for how long the job waits.
+
+        `may_be_its_own`: the broker does not say whether it would take another message.
+        """
         name = self._queue_of(job)
         with self._lock:
+            if job.id in self._suspects:
+                return Held(job.id, HELD_FOR, error)
             known = self._closed.get(name)
             closed = self._closed.setdefault(name, _Closed())
             _remember(closed, job)
@@ -139,6 +151,9 @@ class ClosedQueues:
             closed.pause = min(max(closed.pause * 2, FIRST_PAUSE), LONGEST_PAUSE)
             closed.refused_at = boottime()
             closed.try_at = closed.refused_at + closed.pause
+            waits = HELD_FOR if job.id in closed.rejected else closed.pause
+            if may_be_its_own:
+                closed.rejected.add(job.id)
         if known is None:
             logger.error(
                 "The broker takes no message for the queue %r (%s). Its jobs wait, and its rows stay due until then.",
@@ -146,7 +161,7 @@ class ClosedQueues:
                 one_line(error),
                 extra={"action": "publish"},
             )
-        return Held(job.id, closed.pause, error)
+        return Held(job.id, waits, error)
 
     def took(self, jobs: Collection[OutgoingJob], began: float) -> bool:
         """Note that the broker took these messages; return whether a queue is open again.
@@ -159,7 +174,11 @@ class ClosedQueues:
             before = {name for name, closed in self._closed.items() if closed.refused_at < began}
             names = before & {self._queue_of(job) for job in jobs}
             for name in names:
-                del self._closed[name]
+                self._suspects.update(dict.fromkeys(self._closed.pop(name).rejected))
+            for job in jobs:
+                self._suspects.pop(job.id, None)
+            while len(self._suspects) > SUSPECTS:
+                del self._suspects[next(iter(self._suspects))]
         for name in names:
             logger.warning("The broker takes messages for the queue %r again.", name, extra={"action": "publish"})
         return bool(names)

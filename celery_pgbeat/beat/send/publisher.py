@@ -161,8 +161,10 @@ class Publisher:
                 published.held.append(held)
         return tried
 
-    def _close(self, job: OutgoingJob, error: str, published: Published) -> None:
-        published.held.append(self._closed.close(job, error))
+    def _close(self, job: OutgoingJob, error: BaseException | None, published: Published) -> None:
+        said = "rejected" if error is None else self._broker.said(error)
+        may_be_its_own = error is None or self._broker.may_be_of_one(error)
+        published.held.append(self._closed.close(job, said, may_be_its_own))
         self._suspects.pop(job.id, None)
 
     def _sorted(self, jobs: Sequence[OutgoingJob]) -> list[MessageBatch | list[OutgoingJob]]:
@@ -194,12 +196,12 @@ class Publisher:
 
     def _publish_rendered(self, batch: MessageBatch, published: Published) -> None:
         _log_sending(batch.jobs)
-        closed = "rejected by the broker"  # one that answers for each message gives no reason
+        closed: Exception | None = None  # a broker that answers for each message gives no reason
         try:
             batch.send()
         except Exception as error:  # noqa: BLE001  after any error, `taken` has what is known
             if self._broker.driver == "redis" and self._broker.is_closed_by(error):  # a batch has one key there
-                closed = self._broker.said(error)
+                closed = error
                 batch.taken = [False] * len(batch.jobs)
             else:
                 self._disconnect_after(error, batch.jobs)
@@ -251,7 +253,7 @@ class Publisher:
             if entry.error is None:
                 made.append(entry)
             elif self._broker.is_closed_by(entry.error):
-                self._close(job, self._broker.said(entry.error), published)
+                self._close(job, entry.error, published)
             elif self._broker.is_connection_error(entry.error):
                 self._suspect(job, 2)
                 raise entry.error
@@ -268,7 +270,7 @@ class Publisher:
             self._suspects.pop(job.id, None)
             self._sent_since = True
         elif self._broker.is_closed_by(entry.error):
-            self._close(job, self._broker.said(entry.error), published)
+            self._close(job, entry.error, published)
             self._reconnect_after(entry.error)
         elif self._broker.is_connection_error(entry.error) and not self._is_culprit(job):
             self._suspect(job, 2)

@@ -52,6 +52,25 @@ def test_a_batch_of_which_the_broker_takes_nothing_counts_once(closed: ClosedQue
     assert [HELD_FOR, HELD_FOR] == [closed.close(job(queue="full"), "no room").seconds for _ in range(2)]
 
 
+def test_p6_a_message_that_alone_is_rejected_closes_its_queue_for_a_moment_only(
+    closed: ClosedQueues, clock: Clock
+) -> None:
+    large, small = job(queue="celery"), job(queue="celery")
+    assert 0.5 == closed.close(large, "rejected", may_be_its_own=True).seconds
+    clock.now += 1
+    assert closed.wait_of(large) is None
+    assert HELD_FOR == closed.close(large, "rejected", may_be_its_own=True).seconds
+
+    clock.now += 2 + UNPROBED_FOR
+    assert ([], []) == closed.excluded()
+    assert closed.wait_of(small) is None
+    assert closed.took([small], clock.now)
+
+    clock.now += HELD_FOR
+    assert HELD_FOR == closed.close(large, "rejected", may_be_its_own=True).seconds
+    assert not closed
+
+
 def test_only_one_of_the_jobs_that_wait_is_the_probe(closed: ClosedQueues, clock: Clock) -> None:
     first, second = job(queue="full"), job(queue="full")
     closed.close(first, "no room")
