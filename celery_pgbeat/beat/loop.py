@@ -169,10 +169,12 @@ class BeatLoop:
             return
         self._check_schema()
         self._check_app(beat)
+        beat.steps.begin()
         beat.janitor.turn()
         beat.steps.attempt("code schedules", self._sync_code)
+        has_failed = beat.steps.has_failed  # the dispatcher begins anew
         rest = beat.dispatcher.turn()
-        if beat.steps.has_failed:
+        if has_failed or beat.steps.has_failed:
             self._check_at = 0.0
         self.wiring.instruments.turned(broker_up=beat.dispatcher.broker_problem is None)
         if not beat.delivery.is_failing:

@@ -71,9 +71,11 @@ class Scheduler(beat.Scheduler):
         try:
             loop.turn()
         finally:
-            if loop.stopped:
-                loop.stop(STOP_WITHIN)
-            self._is_waiting = False
+            try:
+                if loop.stopped:
+                    self._stop(loop)
+            finally:
+                self._is_waiting = False
         if loop.stopped:
             raise SystemExit  # as the signal handler does: gevent may have run it in another greenlet than this one
         return 0.0
@@ -182,10 +184,19 @@ class Scheduler(beat.Scheduler):
         self._is_waiting = True
         try:
             if self._loop is not None:
-                self._loop.stop(STOP_WITHIN)
+                self._stop(self._loop)
         finally:
             self._is_waiting = False
             super().close()
+
+    @staticmethod
+    def _stop(loop: BeatLoop) -> None:
+        """Stop, and wait until all is given back: the handler of a second signal raises, and does not end the wait."""
+        try:
+            loop.stop(STOP_WITHIN)
+        except SystemExit:
+            loop.stop(STOP_WITHIN)
+            raise
 
     @property
     def info(self) -> str:

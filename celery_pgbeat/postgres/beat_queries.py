@@ -278,7 +278,7 @@ class BeatQueries:
                 "hold_back",
                 beat=self.beat,
                 jobs=[str(job) for job, _, _ in held],
-                seconds=[seconds for _, seconds, _ in held],
+                delays=[seconds for _, seconds, _ in held],
                 errors=[_stored(error) for _, _, error in held],
             )
         )

@@ -117,7 +117,7 @@ grant update (state, exclusive, slot, waits_for, waited, run, attempt, attempt_a
 grant select, insert, delete on {schema}.finished_job to {worker};
 grant update (state, error) on {schema}.finished_job to {worker};
 grant select, insert, delete on {schema}.node to {worker};
-grant update (last_seen_at) on {schema}.node to {worker};
+grant update (last_seen_at, broker_problem, broker_problem_since) on {schema}.node to {worker};
 
 -- The author: writes the definition of periodic tasks, pauses them, sets their next run; writes named windows. An
 -- author writes neither the columns of beats and workers nor jobs: trigger() starts one job, trigger_many() many,

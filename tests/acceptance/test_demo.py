@@ -194,7 +194,7 @@ def test_the_demo_with_keep_runs_on_after_the_proof_until_it_is_interrupted() ->
 @pytest.mark.parametrize(
     ("words", "environment", "status", "error"),
     [
-        (["--broker", "redis://:hush@127.0.0.1:1/0"], {}, 1, "cannot be used: Error 111"),
+        (["--broker", "redis://:hush@127.0.0.1:1/0"], {}, 1, "cannot be used: OperationalError: Error 111"),
         ([], {"PGBEAT_URL": "postgresql://u:hush@127.0.0.1:1/none"}, 3, "is not usable"),
         (["--seconds", "1"], {}, 2, "--seconds"),
     ],

@@ -246,7 +246,7 @@ def test_commands_work_with_the_role_of_a_reader_and_show_no_arguments(
     assert "personal" not in done.stdout + done.stderr
 
 
-@pytest.mark.parametrize("command", ["trigger nightly", "pause nightly", "list", "show nightly", BACKFILL])
+@pytest.mark.parametrize("command", ["trigger nightly", "pause nightly", "list --json", "show nightly", BACKFILL])
 def test_a_command_that_a_reader_may_not_run_fails_in_one_line_without_the_password(
     users: Users, migrated_database: str, command: str
 ) -> None:

@@ -58,7 +58,7 @@ NUMBERS: dict[str, tuple[float, ...]] = {
     "jobs whose lateness": (counting.MOST_UNSENT,),
     "a form that a browser sends": (form.MOST_BYTES // 1024, form.MOST_FIELDS, form.PATIENCE),
     "an action in the dashboard": (3,),
-    "waiting for another process": (migrate.ADVISORY_LOCK_WITHIN, migrate.LOGGED_AFTER),
+    "waiting for another process": (migrate.LOCK_WITHIN, migrate.LOGGED_AFTER),
     "waiting for a lock": (2,),
     "spans: leases": (YEAR.days,),
     "run, attempt, sends": (message.LARGEST,),

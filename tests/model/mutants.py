@@ -16,17 +16,19 @@ class Mutant:
 
     Attributes:
         where: the statements' and the functions' names.
-        text: what is replaced, wherever it stands; white space counts as any white space.
+        text: what is replaced, wherever it stands; white space counts as any white space. Of several texts each place
+            has one.
         by: what stands there instead.
     """
 
     where: tuple[str, ...]
-    text: str
+    text: str | tuple[str, ...]
     by: str
 
     def of(self, original: str) -> str:
         """Return the mutated text."""
-        pattern = r"\s+".join(re.escape(word) for word in self.text.split())
+        texts = (self.text,) if isinstance(self.text, str) else self.text
+        pattern = "|".join(r"\s+".join(map(re.escape, text.split())) for text in texts)
         mutated, places = re.subn(pattern, lambda _: self.by, original)
         assert places, f"{self.where} does not say {self.text!r}"
         return mutated
@@ -50,14 +52,16 @@ MUTANTS = {
     "a plan is not fenced": Mutant(
         ("plan",),
         "and task.revision = planned.revision and task.planned_from = planned.planned_from "
-        "and task.planned_revision <> task.revision",
+        "and task.planned_revision <> task.revision and task.planned_for is not distinct from planned.replaced",
         "",
     ),
     "a mark never lapses": Mutant(
         ("mark",), 'and not "pgbeat".is_marked(marked_at,', 'and marked_at is null and not "pgbeat".is_marked(null,'
     ),
     "an edit leaves what was planned ahead": Mutant(
-        ("periodic_task_written",), "new.planned_ahead := null; new.jobs_ahead := null;", ""
+        ("periodic_task_written", "plan"),
+        ("new.planned_ahead := null; new.jobs_ahead := null;", "planned_ahead = null,"),
+        "",
     ),
     "a submit at once does not look at the group": Mutant(
         ("mark",), "(limited or state = 'finished')", "(limited or state = 'finished') and false"

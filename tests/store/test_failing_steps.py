@@ -147,7 +147,16 @@ def test_upkeep_that_fails_keeps_no_other_upkeep_from_being_done(
         monkeypatch.setattr(store, statement, noted(statement, getattr(store, statement)))
     monkeypatch.setattr(store, UPKEEP[step], failing(store.database, code))
     tracking: Any = SimpleNamespace(workers_track=False)
-    keeper = Janitor(store, Settings(), NodeId.mine(), tracking, Mode(store, Settings()), Steps(store.database))
+    keeper = Janitor(
+        store,
+        Settings(),
+        NodeId.mine(),
+        tracking,
+        Mode(store, Settings()),
+        Steps(store.database),
+        lambda: None,
+        lambda: None,
+    )
 
     keeper.turn()
 

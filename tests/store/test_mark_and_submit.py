@@ -30,6 +30,7 @@ def test_a_due_row_is_marked_with_the_beat_and_the_time(migrated_database: str) 
 def test_what_planning_reads_comes_in_the_order_of_its_fields(migrated_database: str) -> None:
     database = Database(migrated_database)
     mark = {"beat": "beat-a", "lease": 15.0, "batch": 1, "fresh": 0, "lazy_names": "{}"}
+    mark |= {"closed_queues": "{}", "closed_tasks": "{}"}
     make_due(beat(migrated_database), "due")
     insert(beat(migrated_database), "unplanned", next_run_at=None)
 

@@ -216,7 +216,7 @@ def test_p10_a_job_whose_queue_is_closed_waits_and_is_released_when_the_queue_op
 
     assert 1 == store.hold_back([(job["id"], 10.0, "OutOfMemoryError: no room")])
     (held,) = jobs(store)
-    assert ("pending", "OutOfMemoryError: no room") == (held["state"], held["error"])
+    assert ("pending", "closed queue: OutOfMemoryError: no room") == (held["state"], held["error"])
     assert not store.look().unsent
     assert [] == store.recover(10, ON_TIME)
 

@@ -200,7 +200,7 @@ def test_it_comes_no_nearer_to_being_lost(kit: PgBeatTest) -> None:
         ),
         (
             {"state": "sent", "tracking": "result"},
-            "is not guarded (tracking is result), so two messages of it could both run: end it with cancel_job()",
+            "is not tracked in full (tracking is result), so two messages of it could run: end it with cancel_job()",
         ),
     ],
 )

@@ -52,7 +52,7 @@ comment on column {schema}.change.role is 'The role that had logged in (session_
 comment on column {schema}.change.kind is 'Of what: periodic_task, group or window (a row of blackout).';
 comment on column {schema}.change.name is 'Its name, after a renaming the new one; of a job or a backfill, its periodic task.';
 comment on column {schema}.change.action is
-    'created, changed, renamed, removed, paused, resumed; finished (a group, or a task for people); of jobs: triggered, retried, resent, cancelled, failed (given up), picked_up, released; backfilled. A cancelled backfill is cancelled too.';
+    'created, changed, renamed, removed, paused, resumed, next_run_set; finished (a group, or a task for people); of jobs: triggered, retried, resent, cancelled, failed (given up), picked_up, released; backfilled. A cancelled backfill is cancelled too.';
 comment on column {schema}.change.revision is 'The revision of the periodic task after it, or when it was removed.';
 comment on column {schema}.change.columns is 'The columns that differ, also arguments; NULL for a new or removed row.';
 comment on column {schema}.change.before is
@@ -275,7 +275,7 @@ comment on function {schema}.retry_job(uuid, boolean) is
 comment on function {schema}.fail_job(uuid, text) is
     'Give up a job in state error: it ends as failed, with who decided that and why; returns the name of its periodic task. SQLSTATE P0002 for an unknown id; 55000 if the job is in another state.';
 comment on function {schema}.cancel_job(uuid, text) is
-    'Cancel a job that no worker runs, or one for people: it ends as revoked, with who cancelled it and why; returns the name of its periodic task. If its message is still with the broker, the guard drops it; under a tracking other than full a worker runs it all the same. SQLSTATE P0002 for an unknown id; 55000 if the job is final, waits for a decision, is running, or under such a tracking is being sent at this moment; 55P03 if another transaction changes it; 42501 if the caller may cancel only tasks for people.';
+    'Cancel a job that no worker runs, or one for people: it ends as revoked, with who cancelled it and why; returns the name of its periodic task. If its message is still with the broker, the guard drops it; a worker without the tracker runs it all the same. SQLSTATE P0002 for an unknown id; 55000 if the job is final, waits for a decision, is running, or under such a tracking is being sent at this moment; 55P03 if another transaction changes it; 42501 if the caller may cancel only tasks for people.';
 comment on function {schema}.resend_job(uuid) is
     'Have the message of a sent job sent again at once, under the same id, because the broker has lost it; returns the name of its periodic task. If the message is there after all, the guard starts one of the two. It does not count as one of the three times that a beat sends a job again by itself. SQLSTATE P0002 for an unknown id; 55000 if the job is in another state, waits for a later attempt, or has another tracking than full; 55P03 if another transaction changes it.';
 comment on function {schema}.my_work(text, text[], int) is

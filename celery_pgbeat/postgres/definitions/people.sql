@@ -515,7 +515,7 @@ begin
         when known.state = 'running' then named || ' is running: a worker has its message'
         when known.state = 'error' then named || ' has failed: decide about it with retry_job() or fail_job()'
         when known.tracking <> 'full' then format(
-            '%s is not guarded (tracking is %s), so two messages of it could both run: end it with cancel_job()',
+            '%s is not tracked in full (tracking is %s), so two messages of it could run: end it with cancel_job()',
             named, known.tracking)
         else format('%s waits for its attempt %s, whose message only Celery can make: end it with cancel_job(), and '
                     'run it again with retry_job()', named, known.attempt + 1)

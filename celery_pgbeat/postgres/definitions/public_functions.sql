@@ -333,14 +333,15 @@ declare
     meant text[];
     missing text;
 begin
+    meant := array(select {schema}.to_replan(replan.names, zone));
+    perform from {schema}.periodic_task where name = any (meant) order by name for no key update;
+    -- After the wait for a lock, in which a row may have been removed.
     missing := (
         select min(given) from unnest(replan.names) as given
         where not exists (select from {schema}.periodic_task where name = given));
     if missing is not null then
         perform {schema}.refuse_unknown(missing);
     end if;
-    meant := array(select {schema}.to_replan(replan.names, zone));
-    perform from {schema}.periodic_task where name = any (meant) order by name for no key update;
     meant := array(select {schema}.to_replan(meant, null));  -- while it waited for a lock a row may have changed
     update {schema}.periodic_task
     set planned_revision = -1,

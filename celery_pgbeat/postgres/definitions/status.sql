@@ -98,8 +98,8 @@ create or replace function {schema}.broker_in_words() returns text
 language sql stable
 set search_path = pg_catalog, pg_temp
 as $$
-    select 'the beat ' || {schema}.node_shown(id) || ' says of its broker since ' || {schema}.shown(broker_problem_since)
-        || ': ' || {schema}.escaped(broker_problem)
+    select 'the beat ' || {schema}.node_shown(id) || ' says of its broker since '
+        || {schema}.shown(broker_problem_since) || ': ' || {schema}.escaped(broker_problem)
     from {schema}.node
     where role = 'beat' and broker_problem is not null and {schema}.is_recent(last_seen_at)
     order by broker_problem_since, id
@@ -121,7 +121,8 @@ as $$
         when task.lazy then 'only a beat whose code declares it may take it, and none does'
         else coalesce(
             {schema}.broker_in_words(),
-            beat_seen || ', but none takes it: they may be behind with their work, or another transaction locks the row')
+            beat_seen || ', but none takes it: they may be behind with their work, or another transaction locks '
+                || 'the row')
     end
 $$;
 
@@ -315,8 +316,10 @@ begin
                 end
                 || {schema}.shown(waiting_since)
                 || case
-                    when job.refusals > 0 or job.error is null then ''
-                    else ': the broker takes no message for its queue (' || {schema}.escaped(left(job.error, 200)) || ')'
+                    when starts_with(job.error, 'closed queue: ')
+                        then ': the broker takes no message for its queue ('
+                            || {schema}.escaped(left(substr(job.error, 15), 200)) || ')'
+                    else ''
                 end
                 || coalesce(': ' || {schema}.mark_in_words(job.marked_by, job.marked_at, job.mark_lease), '')
                 || case
@@ -670,7 +673,7 @@ as $$
 $$;
 
 -- Since when a job is due that was not sent or not picked up: since its occurrence is due, whatever was tried since. A
--- person's, one of a backfill, one that has waited for others or for the end of a blackout window: since it may be sent.
+-- person's, one of a backfill, one that has waited for others or for the end of a window: since it may be sent.
 create or replace function {schema}.due_since(
     origin text, waited boolean, run int, resends int, ready_at timestamptz, created_at timestamptz, due_at timestamptz
 ) returns timestamptz

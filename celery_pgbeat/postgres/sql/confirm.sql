@@ -44,6 +44,7 @@ begin
         update {schema}.active_job
         set state = 'sent',
             sent_at = {schema}.now(),
+            error = case when starts_with(error, 'closed queue: ') then null else error end,
             busy_until = {schema}.now() + pickup_deadline
                 + case when some_wait then make_interval(secs => coalesce((confirm.delays ->> id::text)::float8, 0))
                     else interval '0' end,

@@ -1,5 +1,5 @@
--- Read the state of the beats, of one host or all: how many are alive, when one was last seen, since when a run waits for
--- a beat or for the broker, and what a beat says of its broker.
+-- Read the state of the beats, of one host or all: how many are alive, when one was last seen, since when a run waits
+-- for a beat or for the broker, and what a beat says of its broker.
 --
 -- A run waits while its row is due and has no valid mark (it is unmarked, or the lease of its mark is over), and while
 -- its job is unsent. The `check_at` of an unsent job is at most a lease or half a minute away.

@@ -5,9 +5,9 @@ update {schema}.active_job as job
 set marked_by = null,
     marked_at = null,
     sends = greatest(job.sends - 1, 0),
-    error = held.error,
+    error = 'closed queue: ' || held.error,
     check_at = {schema}.now() + make_interval(secs => held.seconds)
-from unnest(%(jobs)s::uuid[], %(seconds)s::double precision[], %(errors)s::text[]) as held (id, seconds, error)
+from unnest(%(jobs)s::uuid[], %(delays)s::double precision[], %(errors)s::text[]) as held (id, seconds, error)
 where job.id = held.id and job.id = any (%(jobs)s::uuid[])
     and job.state = 'pending' and job.marked_by = %(beat)s
 returning job.id

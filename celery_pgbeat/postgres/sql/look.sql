@@ -46,8 +46,8 @@ begin
             where {is_on} and next_run_at <= {schema}.now()
                 and not {schema}.is_marked(marked_at, coalesce(mark_lease, own_lease))
                 and (not lazy or name = any (look.lazy_names))
-                and (queue is null or queue <> all (look.closed_queues))
-                and (queue is not null or coalesce(task, '') <> all (look.closed_tasks))
+                and (case when queue is null then coalesce(task, '') <> all (look.closed_tasks)
+                    else queue <> all (look.closed_queues) end or options ?| array['queue', 'exchange', 'routing_key'])
         ) as due,
         least((
             select next_run_at from {schema}.periodic_task

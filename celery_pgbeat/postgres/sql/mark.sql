@@ -68,8 +68,8 @@ begin
         where {is_on} and next_run_at <= {schema}.now()
             and not {schema}.is_marked(marked_at, coalesce(mark_lease, own_lease))
             and (not lazy or name = any (mark.lazy_names))
-            and (queue is null or queue <> all (mark.closed_queues))
-            and (queue is not null or coalesce(task, '') <> all (mark.closed_tasks))
+            and (case when queue is null then coalesce(task, '') <> all (mark.closed_tasks)
+                else queue <> all (mark.closed_queues) end or options ?| array['queue', 'exchange', 'routing_key'])
         order by next_run_at
         limit mark.batch - mark.fresh
         for no key update skip locked)
@@ -78,8 +78,8 @@ begin
         where {is_on} and next_run_at <= {schema}.now()
             and not {schema}.is_marked(marked_at, coalesce(mark_lease, own_lease))
             and (not lazy or name = any (mark.lazy_names))
-            and (queue is null or queue <> all (mark.closed_queues))
-            and (queue is not null or coalesce(task, '') <> all (mark.closed_tasks))
+            and (case when queue is null then coalesce(task, '') <> all (mark.closed_tasks)
+                else queue <> all (mark.closed_queues) end or options ?| array['queue', 'exchange', 'routing_key'])
         order by next_run_at desc
         limit mark.fresh
         for no key update skip locked);

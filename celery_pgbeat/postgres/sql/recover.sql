@@ -14,7 +14,7 @@
 with candidates as materialized (
     select job.id,
         case
-            when job.origin in ('manual', 'backfill') or job.run > 0
+            when job.origin in ('manual', 'backfill') or job.resends > 0 or job.run > 0
                 or coalesce(job.sent_at, job.started_at) is not null
                 then null
             when task.name is null then 'deleted'
@@ -33,7 +33,7 @@ with candidates as materialized (
                         and (task.blackout is null or task.blackout_action = 'defer'))
                 then 'too_late'
         end as reason,
-        job.origin in ('manual', 'backfill') or job.run > 0
+        job.origin in ('manual', 'backfill') or job.resends > 0 or job.run > 0
             or coalesce(job.sent_at, job.started_at) is not null as is_unconditional,
         task.catchup_window,
         task.blackout,
@@ -65,7 +65,11 @@ taken as (
         beat = %(beat)s,
         sends = least(job.sends + 1, 2000000000),
         -- From the first time on: since when a job has waited to be sent does not depend on how often it was tried.
-        busy_until = case when job.sends = 0 and job.error is null then {schema}.now() + job.pickup_deadline else job.busy_until end,
+        busy_until = case
+            when job.sends = 0 and starts_with(job.error, 'closed queue: ') is not true
+                then {schema}.now() + job.pickup_deadline
+            else job.busy_until
+        end,
         check_at = {schema}.now() + make_interval(secs => %(lease)s)
     from candidates
     where job.id = candidates.id and candidates.reason is null

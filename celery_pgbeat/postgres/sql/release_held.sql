@@ -5,5 +5,5 @@
 update {schema}.active_job
 set check_at = '-infinity'
 where check_at > {schema}.now() and check_at <= {schema}.now() + interval '1 minute'
-    and state = 'pending' and marked_by is null and error is not null
+    and state = 'pending' and marked_by is null and starts_with(error, 'closed queue: ')
 returning id
