@@ -172,9 +172,10 @@ _READS_MUCH = (
     ("names_of_owner", "reads the rows in name order, a page at a time, for an import that takes over"),
     ("recent_minutes", "reads up to a thousand jobs of each of sixty minutes, for a person: some 40 ms here"),
     (
-        "stuck longest_waits tasks_in_use calls_in_use routes_in_use zones_in_use due_together",
+        "stuck longest_waits tasks_in_use calls_in_use routes_in_use zones_in_use due_together stored_runs",
         "reads every row, for `doctor`",
     ),
+    ("replan to_replan", "reads every row, for a person or `doctor`, after a change of the zone tables"),
 )
 READS_MUCH = {
     "the view overdue",

@@ -536,8 +536,8 @@ def test_root_that_may_not_run_binaries_in_a_private_home_folder_is_told_which(
 
 @as_root
 def test_root_without_any_way_to_become_another_user_is_told_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(privileges, "_UNSHARE", NOT_HERE)
-    monkeypatch.setattr(privileges, "_SETPRIV", NOT_HERE)
+    for way in ("_UNSHARE", "_SETPRIV", "_SETPRIV_READING"):
+        monkeypatch.setattr(privileges, way, NOT_HERE)
     with pytest.raises(ServerUnavailable, match=r"refuses to run as root.*PGBEAT_URL"):
         Postgres().start()
 

@@ -1,5 +1,5 @@
--- In place of advisory locks: rows for a session to lock that makes or drops the days of the history. May run before
--- the new code.
+-- In place of advisory locks: rows for a session to lock that makes or drops the days of the history.
+-- May run before the new code.
 
 alter table {schema}.last_author drop constraint last_author_what_known;
 alter table {schema}.last_author add constraint last_author_what_known
