@@ -24,6 +24,7 @@ from benchmarks.results import Figure
 from celery_pgbeat.beat.database_clock import boottime
 from celery_pgbeat.beat.scheduler import Scheduler
 from celery_pgbeat.beat.send.broker import Broker
+from celery_pgbeat.beat.send.closed_queues import ClosedQueues
 from celery_pgbeat.beat.send.messages import OutgoingJob
 from celery_pgbeat.beat.send.publisher import BATCH, Publisher
 from celery_pgbeat.beat.send.rendering.renderer import MessageBatch, Renderer
@@ -102,6 +103,7 @@ class Ways:
             Watch(),  # type: ignore[arg-type]
             Code(),  # type: ignore[arg-type]
             self.broker,
+            ClosedQueues(app),
             self.renderer,
             lambda: False,
             Observer(),
