@@ -1,6 +1,6 @@
 """The bounds of a connection to the command `web`, before anybody is asked for a password.
 
-Each connection costs a file of the process. So there are at most so many, and the head of a request has a deadline.
+Each connection costs a file of the process. So their number is bounded, and the head of a request has a deadline.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ import asyncio
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 HEAD = 10  # seconds in which the head of a request must have come
-MOST_CONNECTIONS = 128  # of 256 files that a process has where nobody has raised that, and needs some of itself
-BACKLOG = 32  # so many the server accepts before it closes the first one that is too many
+MOST_CONNECTIONS = 128  # half of the 256 files that some systems give a process; it needs some of them itself
+BACKLOG = 32  # connections that the server accepts before it closes the first one above the limit
 
 
 class Connection(H11Protocol):

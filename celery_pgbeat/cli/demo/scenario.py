@@ -43,7 +43,7 @@ class DemoFault:
     pid: int  # a killed beat is started again with another one
 
     def ended(self, outcomes: Collection[tuple[datetime, int | None]], name_of: Callable[[int | None], str]) -> str:
-        """Return who has done its work; what it had sent itself, unconfirmed, was left to nobody.
+        """Return which beat has done its work, apart from what it had sent itself and not confirmed.
 
         Args:
             outcomes: when each of its occurrences was started or skipped, and the process id of the beat that did it.

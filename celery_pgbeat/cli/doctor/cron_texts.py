@@ -21,7 +21,7 @@ TIME_LIMIT = 5.0  # seconds after which no further row is compared
 def compared_with_croniter(operators: AdminQueries, now: datetime | None = None) -> Iterator[Finding]:
     """Compare the cron rows with croniter; rows that differ for the same cause are one finding.
 
-    Not where only `H` differs: whoever writes it leaves the choice of the minute to the scheduler.
+    Not where only `H` differs: with it the author leaves the minute to the scheduler.
     """
     begin = (now or datetime.now(timezone.utc)).replace(microsecond=0)
     rows = [row for row in operators.page_of_open_tasks(limit=MOST_ROWS) if row["schedule"] is not None]
