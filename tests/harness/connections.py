@@ -63,4 +63,11 @@ def fetch(url: str, statement: str, values: Mapping[str, Any] | None = None) -> 
 def _fetch(connection: Connection, statement: str, values: Mapping[str, Any] | None) -> list[dict[str, Any]]:
     with connection.cursor(cursor_factory=RealDictCursor) as cursor:
         cursor.execute(statement, values or None)
-        return [dict(row) for row in cursor.fetchall()] if cursor.description else []
+        return rows_of(cursor)
+
+
+def rows_of(cursor: RealDictCursor) -> list[dict[str, Any]]:
+    """Return what a statement returned: of a `select from`, a row without columns for each."""
+    if cursor.description:
+        return [dict(row) for row in cursor.fetchall()]
+    return [{}] * cursor.rowcount if cursor.statusmessage.startswith("SELECT") else []

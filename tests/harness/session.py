@@ -9,6 +9,7 @@ import psycopg2
 import psycopg2.extras
 
 from celery_pgbeat.postgres.engine import normalise_url
+from tests.harness.connections import rows_of
 from tests.harness.rows import insert_statement
 from tests.harness.wait import eventually
 
@@ -29,7 +30,7 @@ class Session:
         """Run a statement and return its rows."""
         with self.connection.cursor(cursor_factory=psycopg2.extras.RealDictCursor) as cursor:
             cursor.execute(sql, values or None)
-            return [dict(row) for row in cursor.fetchall()] if cursor.description else []
+            return rows_of(cursor)
 
     def row(self, sql: str, *values: Any) -> dict[str, Any]:
         """Run a statement and return its only row."""
