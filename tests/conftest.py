@@ -43,9 +43,6 @@ hypothesis.settings.load_profile("any machine")
 
 REDIS_DATABASES = 512  # of the private server
 
-# The message of a test that ran out of time, and of no other failure.
-TOO_LATE = r"not within [\d.]+ s|^[^;]*p[\d.]+ of the lateness is"
-
 _CLUSTER = pytest.StashKey[Cluster]()
 _numbers = itertools.count(1)
 
@@ -257,17 +254,6 @@ def cluster(
     request.node.stash[_CLUSTER] = made
     yield made
     made.end()
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Run a test of real processes a second time if it only ran out of time, and list it.
-
-    Time limits are those of a machine of one's own; a shared one stops for seconds at times. What is lost, doubled or
-    wrong in any other way fails at once.
-    """
-    for item in items:
-        if "cluster" in getattr(item, "fixturenames", ()):
-            item.add_marker(pytest.mark.flaky(reruns=0, only_rerun=TOO_LATE))
 
 
 @pytest.hookimpl(wrapper=True)
