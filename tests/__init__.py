@@ -3,7 +3,7 @@
 - `unit`: neither database nor broker
 - `store`: one statement, on a real Postgres; `race`: two connections; `pairs`: every two statements at one moment
 - `web`: the dashboard, on a real Postgres
-- `migration`: the schema of an earlier version becomes the present one
+- `migration`: a database gets the schema, or that of the next version
 - `model`: random sequences of statements against a model of the protocol
 - `acceptance`: real beats, workers and brokers; `faults`: the same under load, with processes killed and servers away
 - `fuzz`: generated texts, rows, settings and messages

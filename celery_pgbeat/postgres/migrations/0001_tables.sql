@@ -3,9 +3,20 @@
 -- Two tokens are replaced when a migration or a statement is loaded: {schema} by the quoted schema name, {channel} by
 -- the same name as a string literal (the notification channel).
 --
+--   what is to run     periodic_task, periodic_task_state, dependency, blackout, task_group
+--   what runs          active_job, open_work, lost_message, dependency_turn, group_turn, group_failure
+--   what has run       finished_job
+--   runs on request    backfill
+--   who is there       node, stopped_beat, app, declaration, declaration_in_force, refused_declaration
+--   records            alert, change
+--   the schema itself  schema_version, last_author
+--
 -- Every instant, span, count and text that anybody may write is bounded. One value that a driver cannot carry, or with
 -- which Postgres cannot calculate, would break every batch that its row is in. A span is tried on an instant: as a span
 -- '12000000 months -360000000 days' compares as nothing. NULLs pass every check.
+--
+-- A table whose rows change all the time has room in its pages (fillfactor), so that the new version of a row stays
+-- beside the old one and rewrites no index entry (HOT), and is vacuumed early.
 
 -- The one clock of the schema. It must be stable (statement time), or no index on next_run_at can serve a comparison
 -- with it. Tests replace this function by one that they can set.
@@ -20,10 +31,12 @@ create table {schema}.schema_version (
     definitions text
 );
 
+-- Periodic tasks: what is to run, and when.
+
 create table {schema}.periodic_task (
     name text primary key
         constraint periodic_task_name_length check (char_length(name) between 1 and 200),
-    task text not null
+    task text
         constraint periodic_task_task_given check (task <> ''),
     args jsonb not null default '[]'
         constraint periodic_task_args_array check (jsonb_typeof(args) = 'array'),
@@ -48,6 +61,7 @@ create table {schema}.periodic_task (
     run_count int not null default 0,
     jitter interval
         constraint periodic_task_jitter_in_range check (jitter >= interval '0' and jitter <= interval '366 days'),
+
     overlap text not null default 'skip'
         constraint periodic_task_overlap_known
         check (overlap in ('skip', 'buffer_one', 'buffer_all', 'cancel_other', 'terminate_other', 'allow')),
@@ -64,21 +78,38 @@ create table {schema}.periodic_task (
     blackout text[],
     blackout_action text not null default 'defer'
         constraint periodic_task_blackout_action_known check (blackout_action in ('defer', 'skip')),
+
     group_name text
         constraint periodic_task_group_name_length check (char_length(group_name) between 1 and 200),
+    -- What is not due must not be in the index of what is. The trigger of task_group writes it.
+    group_paused boolean not null default false,
     submitter text,
     subject text,
 
+    pause_after_failures int
+        constraint periodic_task_pause_after_failures_positive check (pause_after_failures > 0),
     enabled boolean not null default true,
     pause_reason text,
     paused_by text,
     paused_until timestamptz,
-    pause_after_failures int
-        constraint periodic_task_pause_after_failures_positive check (pause_after_failures > 0),
+
     on_lost text not null default 'give_up'
         constraint periodic_task_on_lost_known check (on_lost in ('give_up', 'rerun')),
+    on_error text not null default 'fail'
+        constraint periodic_task_on_error_known check (on_error in ('fail', 'ask')),
     tracking text not null default 'full'
         constraint periodic_task_tracking_known check (tracking in ('full', 'result', 'send')),
+
+    kind text not null default 'task'
+        constraint periodic_task_kind_known check (kind in ('task', 'human')),
+    target text[],
+    due_in interval
+        constraint periodic_task_due_in_in_range check (
+            due_in > interval '0' and due_in <= interval '366 days'
+            and timestamp '2000-01-01' + due_in between '2000-01-01' and '2001-01-01'),
+    after text[],
+    after_condition text not null default 'success'
+        constraint periodic_task_after_condition_known check (after_condition in ('success', 'finish')),
 
     next_run_at timestamptz,
     planned_for timestamptz,
@@ -93,20 +124,16 @@ create table {schema}.periodic_task (
     updated_at timestamptz not null default {schema}.now(),
 
     -- What follows is internal: the beats and the triggers write it.
-    -- Whether its group is paused: what is not due must not be in the index of what is.
-    group_paused boolean not null default false,
     schedule_set_at timestamptz not null default {schema}.now(),
     planned_from timestamptz not null default {schema}.now(),
     -- The times that code has changed are judged from the row's last run.
     judged_from timestamptz,
-    -- Since when occurrences that count as decided may be decided anew, because a person wanted it. A job's id is made
-    -- from it too: a second job of the same instant has an id of its own.
-    decided_anew_at timestamptz,
-    -- The count of failures that belongs to the row bears this instant.
-    failures_from timestamptz not null default {schema}.now(),
     taken_over boolean not null default false,
     mark_lease interval,
     pickup_deadline interval,
+    -- The runs that a beat has planned ahead, and the ids of their jobs: a mark submits the next one at once.
+    planned_ahead timestamptz[],
+    jobs_ahead uuid[],
     lazy boolean not null default false,
     declared jsonb,
     -- The zone as its author gave it: NULL stays NULL when a beat fills in the app's.
@@ -114,10 +141,17 @@ create table {schema}.periodic_task (
     -- The named windows in `blackout`, and how often one of them was changed.
     windows_used text[],
     windows_revision bigint not null default 0,
+    -- Since when occurrences that count as decided may be decided anew, because a person wanted it. A job's id is made
+    -- from it too: a second job of the same instant has an id of its own.
+    decided_anew_at timestamptz,
+    -- The count of failures that belongs to the row bears this instant.
+    failures_from timestamptz not null default {schema}.now(),
 
+    constraint periodic_task_task_or_human check (kind = 'human' or task is not null),
     constraint periodic_task_bounds_in_order check (end_at >= start_at),
     -- 64 kB of text are at most this much jsonb; the trigger counts the text, as Python does.
     constraint periodic_task_size check (pg_column_size(args) + pg_column_size(kwargs) <= 327680),
+    constraint periodic_task_after_size check (pg_column_size(after) <= 100000),
     constraint periodic_task_instants_in_range check (
         least(anchor, start_at, end_at, paused_until, next_run_at, planned_for, last_run_at, marked_at, created_at,
               updated_at, schedule_set_at, planned_from, failures_from, judged_from, decided_anew_at)
@@ -145,15 +179,18 @@ with (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.02);
 
 create index periodic_task_due on {schema}.periodic_task (next_run_at)
     where enabled and not group_paused and problem is null and next_run_at is not null;
+create index periodic_task_due_in_group on {schema}.periodic_task (group_name, next_run_at)
+    where enabled and not group_paused and problem is null and next_run_at is not null and group_name is not null;
 create index periodic_task_unplanned on {schema}.periodic_task (name)
     where enabled and not group_paused and problem is null and planned_revision <> revision;
-create index periodic_task_of_code on {schema}.periodic_task (managed_by) where declared is not null;
-create index periodic_task_of_window on {schema}.periodic_task using gin (windows_used)
-    where windows_used is not null;
-create index periodic_task_in_group on {schema}.periodic_task (group_paused, group_name)
-    where group_name is not null;
+create index periodic_task_with_problem on {schema}.periodic_task (name) where problem is not null;
 create index periodic_task_resumes on {schema}.periodic_task (paused_until)
     where not enabled and paused_until is not null;
+create index periodic_task_in_group on {schema}.periodic_task (group_paused, group_name)
+    where group_name is not null;
+create index periodic_task_of_window on {schema}.periodic_task using gin (windows_used)
+    where windows_used is not null;
+create index periodic_task_of_code on {schema}.periodic_task (managed_by) where declared is not null;
 
 -- What workers write about a periodic task. A table of its own: an author's open transaction on the row of the
 -- periodic task never makes a worker wait.
@@ -167,6 +204,7 @@ create table {schema}.periodic_task_state (
     last_failed_at timestamptz,
     last_failed_job uuid,
     pause_due boolean not null default false,
+
     constraint periodic_task_state_name_length check (octet_length(name) <= 800),
     constraint periodic_task_state_instants_in_range check (
         least(last_started_at, failures_from, last_failed_at, row_created_at) >= '0001-01-02 00:00+00'
@@ -175,16 +213,7 @@ create table {schema}.periodic_task_state (
 
 create index periodic_task_state_pause_due on {schema}.periodic_task_state (name) where pause_due;
 
--- Groups: periodic tasks that are paused together, and of whose jobs only so many are under way at a time.
-create table {schema}.task_group (
-    name text primary key
-        constraint task_group_name_length check (char_length(name) between 1 and 200),
-    max_active int
-        constraint task_group_max_active_positive check (max_active > 0),
-    paused boolean not null default false,
-    pause_reason text
-);
-
+-- The windows that several periodic tasks use by name.
 create table {schema}.blackout (
     name text primary key
         constraint blackout_name_length check (char_length(name) between 1 and 200),
@@ -192,7 +221,114 @@ create table {schema}.blackout (
     timezone text
 );
 
--- Jobs that are not final. Small, and its unique index *is* the overlap rule.
+-- One periodic task after others.
+
+-- The column `after` once more, a row for each name in it, for those who ask what comes after a periodic task. The
+-- trigger of periodic_task writes it, and keeps each upstream task in the table while another names it.
+create table {schema}.dependency (
+    upstream text not null,
+    downstream text not null,
+
+    constraint dependency_once primary key (upstream, downstream),
+    constraint dependency_size check (octet_length(upstream) <= 800 and octet_length(downstream) <= 800)
+);
+
+create index dependency_of_downstream on {schema}.dependency (downstream);
+
+-- What beats have to look at: all that comes after an upstream task that has ended, or one downstream task, of which a
+-- job begins to wait or whose definition was changed. Nobody waits to write here, and beats take the rows away. What is
+-- written depends on nothing that another transaction may change at this moment, or a wait could be forgotten.
+create table {schema}.dependency_turn (
+    upstream text,
+    downstream text,
+    -- How often a beat has found locked what it was to look at. The rest comes before it.
+    tries int not null default 0
+        constraint dependency_turn_tries_in_range check (tries between 0 and 2000000000),
+
+    constraint dependency_turn_of_one check ((upstream is null) <> (downstream is null)),
+    constraint dependency_turn_size check (octet_length(coalesce(upstream, downstream)) <= 800)
+) with (autovacuum_vacuum_scale_factor = 0.02);
+
+create index dependency_turn_in_order on {schema}.dependency_turn (tries, upstream, downstream);
+
+-- Groups: periodic tasks that are paused together, and of whose jobs only so many are under way at a time.
+
+create table {schema}.task_group (
+    name text primary key
+        constraint task_group_name_length check (char_length(name) between 1 and 200),
+    max_active int
+        constraint task_group_max_active_positive check (max_active > 0),
+    ordered boolean not null default false,
+    rate_limit text,
+    waits_for text[],
+    pause_on_failure boolean not null default false,
+    state text not null default 'active'
+        constraint task_group_state_known check (state in ('active', 'paused', 'waiting', 'finished')),
+    paused boolean not null default false,
+    pause_reason text,
+
+    -- What follows is internal: the trigger and the beats write it.
+    -- The time from one job to the next under rate_limit.
+    rate_interval interval,
+    -- From when on the next job may go under rate_limit.
+    next_turn_at timestamptz,
+    -- The row whose job went last under rate_limit: its others come after those of the other rows.
+    last_served text,
+    -- Whether a job of the group waits for its turn. Else it is sent as soon as it is made.
+    limited boolean not null generated always as (
+        max_active is not null or ordered or waits_for is not null or rate_limit is not null) stored,
+
+    constraint task_group_one_at_a_time check (not ordered or max_active is null or max_active = 1),
+    constraint task_group_size check (
+        pg_column_size(waits_for) <= 100000 and octet_length(rate_limit) <= 100 and octet_length(last_served) <= 800),
+    constraint task_group_rate_in_range check (
+        (rate_limit is null) = (rate_interval is null)
+        and rate_interval > interval '0' and rate_interval <= interval '366 days'),
+    constraint task_group_instant_in_range check (
+        next_turn_at between '0001-01-02 00:00+00' and '9999-12-30 00:00+00')
+);
+
+create index task_group_waits on {schema}.task_group (name) where waits_for is not null;
+create index task_group_turns on {schema}.task_group (next_turn_at) where rate_interval is not null;
+
+-- Jobs that have failed in groups with pause_on_failure. From then until the group is resumed, none of its jobs gets
+-- its turn. A table of its own: an author's open transaction on the row of the group never makes a worker wait.
+create table {schema}.group_failure (
+    group_name text not null,
+    job uuid not null,
+    periodic_task text not null,
+    scheduled_for timestamptz not null,
+    failed_at timestamptz not null default {schema}.now(),
+    -- Whether a beat has yet to pause the group.
+    pause_due boolean not null default true,
+    -- Whether a person has had it run again by itself: it is not retried with the group.
+    retried boolean not null default false,
+
+    constraint group_failure_once primary key (group_name, job),
+    constraint group_failure_size check (octet_length(group_name) <= 800 and octet_length(periodic_task) <= 800),
+    constraint group_failure_instants_in_range check (
+        least(scheduled_for, failed_at) >= '0001-01-02 00:00+00'
+        and greatest(scheduled_for, failed_at) <= '9999-12-30 00:00+00')
+);
+
+create index group_failure_pause_due on {schema}.group_failure (group_name) where pause_due;
+
+-- Groups in which a job may have its turn now: one more row each time something has changed in a group. So a beat looks
+-- at these groups, and not at all in which jobs wait. Nobody waits to write here, and beats take the rows away. What is
+-- written depends on nothing that another transaction may change at this moment, or a job could be forgotten.
+create table {schema}.group_turn (
+    group_name text not null
+        constraint group_turn_name_length check (octet_length(group_name) <= 800),
+    -- Whether a beat has seen that what keeps the jobs waiting may end without another row here.
+    held boolean not null default false
+);
+
+create index group_turn_of_group on {schema}.group_turn (group_name, held);
+create index group_turn_new on {schema}.group_turn (group_name) where not held;
+
+-- Jobs that are not final. Small, and its unique index *is* the overlap rule. The functions of definitions/jobs.sql
+-- fill this table and finished_job by position.
+
 create table {schema}.active_job (
     id uuid primary key,
     periodic_task text not null,
@@ -202,9 +338,10 @@ create table {schema}.active_job (
     origin text not null
         constraint active_job_origin_known check (origin in ('schedule', 'catchup', 'backfill', 'manual')),
     state text not null
-        constraint active_job_state_known check (state in ('pending', 'sent', 'running', 'retrying', 'buffered')),
+        constraint active_job_state_known
+        check (state in ('pending', 'sent', 'running', 'retrying', 'buffered', 'waiting', 'error', 'created')),
     exclusive boolean not null,
-    task text not null,
+    task text,
     queue text,
     message jsonb not null,
     on_lost text not null,
@@ -237,19 +374,48 @@ create table {schema}.active_job (
     worker text,
     error text,
 
-    -- What a buffered job waits for: the end of a job of its own name, or a slot in its group.
-    waits_for text constraint active_job_waits_for_known check (waits_for in ('predecessor', 'slot')),
+    -- What it waits for, buffered: the end of a job of its own name, or a slot in its group; in state `waiting`: the
+    -- tasks in `after`.
+    waits_for text
+        constraint active_job_waits_for_known check (waits_for in ('predecessor', 'upstream', 'slot')),
     -- Whether it has waited: what the next occurrence is does not make it late.
     waited boolean not null default false,
     -- What the worker is to do with it, while it runs.
-    stop_request text constraint active_job_stop_request_known check (stop_request in ('cancel', 'terminate')),
+    stop_request text
+        constraint active_job_stop_request_known check (stop_request in ('cancel', 'terminate')),
     group_name text,
     -- Its slot in its group, from 1; 0 where the group had no limit when it was made; NULL while it waits.
-    slot int constraint active_job_slot_in_range check (slot >= 0),
+    slot int
+        constraint active_job_slot_in_range check (slot >= 0),
     -- Which backfill has made it.
     backfill uuid,
+    on_error text not null default 'fail',
 
-    constraint active_job_waits_iff_buffered check ((state = 'buffered') = (waits_for is not null)),
+    kind text not null default 'task'
+        constraint active_job_kind_known check (kind in ('task', 'human')),
+    target text[],
+    due_in interval
+        constraint active_job_due_in_in_range check (
+            timestamp '2000-01-01' + due_in between '2000-01-01' and '2001-01-01'),
+    due_by timestamptz
+        constraint active_job_due_by_in_range check (
+            due_by >= '0001-01-02 00:00+00' and due_by <= '9999-12-30 00:00+00'),
+    owner text
+        constraint active_job_owner_length check (octet_length(owner) <= 800),
+
+    constraint active_job_waits_iff_buffered check (
+        (state in ('buffered', 'waiting')) = (waits_for is not null)
+        and (state = 'waiting') = (waits_for is not distinct from 'upstream')),
+    -- What beats and workers do with a job they cannot do with one for people, whatever they are told: nobody has its
+    -- token, no beat looks at it (check_at), and no deadline frees its row (busy_until).
+    constraint active_job_of_people check (
+        case
+            when kind = 'human'
+            then state in ('created', 'running', 'buffered', 'waiting') and (state = 'running') = (owner is not null)
+                and token is not null and tracking = 'full' and marked_by is null
+                and busy_until = 'infinity' and check_at = 'infinity'
+            else state <> 'created' and owner is null and task is not null
+        end),
     constraint active_job_names_length
         check (octet_length(periodic_task) <= 800 and octet_length(group_name) <= 800),
     constraint active_job_size check (
@@ -272,20 +438,59 @@ create table {schema}.active_job (
 -- A confirm writes a batch of neighbours in one statement: each needs room for its new version beside it.
 with (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.02);
 
+-- The two rules: one job of a row that allows no overlap, and one job in each slot of a group.
 create unique index job_one_at_a_time on {schema}.active_job (periodic_task) where exclusive;
 create unique index job_one_in_a_slot on {schema}.active_job (group_name, slot) where slot > 0;
+
 create index active_job_of_task on {schema}.active_job (periodic_task);
 create index active_job_of_group on {schema}.active_job (group_name) where slot is not null;
 create index active_job_of_backfill on {schema}.active_job (backfill) where backfill is not null;
+create index active_job_of_owner on {schema}.active_job (owner, due_by) where owner is not null;
 create index active_job_to_check on {schema}.active_job (check_at, created_at);
 create index active_job_to_stop on {schema}.active_job (id) where stop_request is not null;
 create index active_job_unreported on {schema}.active_job (periodic_task) where tracking = 'result';
+-- Of columns that no confirm and no start writes: these must rewrite no index entry.
+create index active_job_asking on {schema}.active_job (created_at) where on_error = 'ask';
+-- What the view overdue looks for, beside what a beat has to look at.
+create index active_job_due_by on {schema}.active_job (due_by) where due_by is not null;
+
+-- What waits: for the job before it, for other tasks, for its turn in a group; of each row of a group by itself, and
+-- in a group for jobs of their own rows.
 create index active_job_waiting on {schema}.active_job (periodic_task, scheduled_for)
     where waits_for = 'predecessor';
+create index active_job_waiting_for_upstream on {schema}.active_job (periodic_task) where waits_for = 'upstream';
 create index active_job_waiting_in_group on {schema}.active_job (group_name, scheduled_for)
     where waits_for = 'slot';
+create index active_job_waiting_in_group_by_task on {schema}.active_job (group_name, periodic_task, scheduled_for)
+    where waits_for = 'slot';
+create index active_job_waiting_behind_in_group on {schema}.active_job (group_name, scheduled_for)
+    where waits_for = 'predecessor' and group_name is not null;
+
+-- What people may pick up: for each job in state `created` a row for each of its targets, or one with an empty text if
+-- anybody may take it. So a list for somebody with ten roles is ten probes of an index, however many jobs are open and
+-- however many different targets they have.
+create table {schema}.open_work (
+    target text not null,
+    due_by timestamptz not null,
+    scheduled_for timestamptz not null,
+    job uuid not null,
+    -- Whether no beat has sent the signal about the job yet; in one row of each job.
+    is_new boolean not null default true,
+
+    primary key (target, due_by, scheduled_for, job)
+) with (autovacuum_vacuum_scale_factor = 0.02);
+
+create index open_work_of_job on {schema}.open_work (job);
+create index open_work_new on {schema}.open_work (job) where is_new;
+
+-- The jobs whose message the broker has lost, as beats have noticed.
+create table {schema}.lost_message (
+    job uuid primary key,
+    noticed_at timestamptz not null default {schema}.now()
+);
 
 -- Jobs that are final, partitioned by day of creation: retention drops days instead of deleting rows.
+
 create table {schema}.finished_job (
     id uuid not null,
     periodic_task text not null,
@@ -300,9 +505,9 @@ create table {schema}.finished_job (
     reason text
         constraint finished_job_reason_known
         check (reason in ('overlap', 'blackout', 'too_late', 'paused', 'deleted', 'limit', 'min_gap', 'superseded',
-                          'not_allowed', 'not_sent')),
+                          'not_allowed', 'not_sent', 'finished', 'after', 'shadow')),
     blocked_by uuid,
-    task text not null,
+    task text,
     queue text,
     -- Kept for lost jobs only: what the job's row was, so that one whose message turns up after all can still start.
     restart_data jsonb,
@@ -317,15 +522,27 @@ create table {schema}.finished_job (
     worker text,
     error text,
     busy_until timestamptz,
+    -- The arguments of a manual job that did not succeed: nothing else knows them when it is retried.
+    arguments jsonb,
+    owner text,
+    due_by timestamptz,
+    note text,
+    due_at timestamptz,
+    group_name text,
+
     constraint finished_job_reason_iff_skipped check ((state = 'skipped') = (reason is not null)),
     constraint finished_job_name_length check (octet_length(periodic_task) <= 800),
+    constraint finished_job_group_size check (octet_length(group_name) <= 800),
     constraint finished_job_size check (
         octet_length(task) <= 4000 and octet_length(queue) <= 4000 and octet_length(error) <= 8000),
+    constraint finished_job_people_size check (octet_length(owner) <= 800 and octet_length(note) <= 8000),
     constraint finished_job_instants_in_range check (
         least(scheduled_for, last_scheduled_for, created_at, sent_at, started_at, finished_at)
             >= '0001-01-02 00:00+00'
         and greatest(scheduled_for, last_scheduled_for, created_at, sent_at, started_at, finished_at)
-            <= '9999-12-30 00:00+00')
+            <= '9999-12-30 00:00+00'),
+    constraint finished_job_due_at_in_range check (
+        due_at >= '0001-01-02 00:00+00' and due_at <= '9999-12-30 00:00+00')
 ) partition by range (created_at);
 
 create index finished_job_newest on {schema}.finished_job (created_at);
@@ -334,9 +551,14 @@ create index finished_job_of_task on {schema}.finished_job (periodic_task, creat
 -- What has had a job, in the order of the occurrences: a backfill asks for a few thousand of them at a time.
 create index finished_job_of_occurrence on {schema}.finished_job (periodic_task, scheduled_for)
     where state <> 'skipped';
+-- What was skipped, by the last occurrence of the record: whoever waits for the end of an occurrence asks for it.
+create index finished_job_skipped on {schema}.finished_job (periodic_task, coalesce(last_scheduled_for, scheduled_for))
+    where state = 'skipped';
+
 create table {schema}.finished_job_default partition of {schema}.finished_job default;
 
 -- The occurrences of a range, submitted on request.
+
 create table {schema}.backfill (
     id uuid primary key default gen_random_uuid(),
     periodic_task text not null,
@@ -360,6 +582,7 @@ create table {schema}.backfill (
     marked_by text,
     marked_at timestamptz,
     mark_lease interval,
+
     constraint backfill_bounds_in_order check (until >= since),
     constraint backfill_over_or_not check ((state = 'running') = (finished_at is null)),
     constraint backfill_problem_ends_it check (problem is null or state = 'cancelled'),
@@ -378,21 +601,59 @@ create table {schema}.backfill (
 
 create index backfill_running on {schema}.backfill (periodic_task) where state = 'running';
 
+-- Beats and workers, and what the code of their apps declares.
+
 create table {schema}.node (
     id text primary key,
-    role text not null constraint node_role_known check (role in ('beat', 'worker')),
+    role text not null
+        constraint node_role_known check (role in ('beat', 'worker')),
     hostname text not null,
     pid int not null,
     version text not null,
     started_at timestamptz not null default {schema}.now(),
     last_seen_at timestamptz not null default {schema}.now(),
+    -- Of a worker: whether it tracks jobs.
     tracking boolean not null default false,
+    -- Of a beat: whether it sends, waits or only decides, and what it knows of its broker.
+    mode text
+        constraint node_mode_known check (mode in ('sends', 'waits', 'shadow')),
+    broker_problem text,
+    broker_problem_since timestamptz,
+
     constraint node_size check (
         octet_length(id) <= 1000 and octet_length(hostname) <= 1000 and octet_length(version) <= 1000),
     constraint node_instants_in_range check (
         least(started_at, last_seen_at) >= '0001-01-02 00:00+00'
         and greatest(started_at, last_seen_at) <= '9999-12-30 00:00+00')
 ) with (fillfactor = 50);
+
+-- The beats that have stopped cleanly. A beat that stops takes its row out of `node`, so it does not count as dead.
+-- This table remembers when it stopped.
+create table {schema}.stopped_beat (
+    id text primary key,
+    hostname text not null,
+    stopped_at timestamptz not null default {schema}.now(),
+
+    constraint stopped_beat_size check (octet_length(id) <= 1000 and octet_length(hostname) <= 1000),
+    constraint stopped_beat_instant_in_range check (
+        stopped_at >= '0001-01-02 00:00+00' and stopped_at <= '9999-12-30 00:00+00')
+);
+
+-- A row an app, by its name, written with each heartbeat of its beats.
+create table {schema}.app (
+    name text primary key
+        constraint app_name_length check (octet_length(name) between 1 and 1000),
+    first_seen_at timestamptz not null,
+    last_seen_at timestamptz not null,
+    listening_since timestamptz not null,
+    dead_after interval not null,
+
+    constraint app_instants_in_range check (
+        least(first_seen_at, last_seen_at, listening_since) >= '0001-01-02 00:00+00'
+        and greatest(first_seen_at, last_seen_at, listening_since) <= '9999-12-30 00:00+00'),
+    constraint app_dead_after_in_range check (
+        timestamp '2000-01-01' + dead_after between '2000-01-01' and '2001-01-01')
+) with (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.02);
 
 -- What the code of each version of an app declares: few rows, written with each heartbeat. Beats of several versions
 -- may run side by side.
@@ -403,6 +664,7 @@ create table {schema}.declaration (
     last_seen_at timestamptz not null,
     listening_since timestamptz not null,
     dead_after interval not null,
+
     primary key (app, hash),
     constraint declaration_instants_in_range check (
         least(first_seen_at, last_seen_at, listening_since) >= '0001-01-02 00:00+00'
@@ -420,16 +682,87 @@ create table {schema}.declaration_in_force (
         constraint declaration_in_force_revision_in_range check (revision <= 9000000000000000000)
 );
 
+-- What code declares and its beats refuse. Few rows: only what is wrong. Written when a declaration comes into force,
+-- cleared when it is mended.
+create table {schema}.refused_declaration (
+    app text not null,
+    name text not null,
+    reason text not null,
+    hash text not null,
+    seen_at timestamptz not null default {schema}.now(),
+
+    constraint refused_declaration_once primary key (app, name),
+    constraint refused_declaration_size check (
+        octet_length(app) <= 1000 and octet_length(name) <= 800 and octet_length(reason) <= 8000
+        and octet_length(hash) <= 1000),
+    constraint refused_declaration_instants_in_range check (
+        seen_at between '0001-01-02 00:00+00' and '9999-12-30 00:00+00')
+);
+
+create index refused_declaration_of_name on {schema}.refused_declaration (name);
+
+-- Records.
+
 -- What has been raised as an alert and is not over: one row for each episode, whichever beat saw it first.
 create table {schema}.alert (
-    kind text not null constraint alert_kind_known check (kind in ('overdue', 'dead_beat')),
+    kind text not null
+        constraint alert_kind_known check (kind in ('overdue', 'dead_beat', 'refused')),
     name text not null,
     due_at timestamptz not null,
     reason text not null,
     raised_at timestamptz not null default {schema}.now(),
     raised_by text not null,
+
     constraint alert_once primary key (kind, name),
     constraint alert_instants_in_range check (
         least(due_at, raised_at) >= '0001-01-02 00:00+00'
         and greatest(due_at, raised_at) <= '9999-12-30 00:00+00')
 );
+
+-- Who changed what: an audit trail of definitions and of people's decisions. Triggers and functions write it, whoever
+-- called them.
+create table {schema}.change (
+    id bigint generated always as identity primary key,
+    at timestamptz not null,
+    who text not null,
+    role text not null,
+    kind text not null
+        constraint change_kind_known check (kind in ('periodic_task', 'group', 'window')),
+    name text not null,
+    action text not null
+        constraint change_action_known check (
+            action in ('created', 'changed', 'renamed', 'removed', 'paused', 'resumed', 'next_run_set', 'triggered',
+                       'backfilled', 'retried', 'resent', 'cancelled', 'failed', 'picked_up', 'released', 'finished')),
+    revision int,
+    columns text[],
+    before jsonb,
+    after jsonb,
+    -- Apart, so that a role may read all else.
+    arguments_before jsonb,
+    arguments_after jsonb,
+    job uuid,
+    backfill uuid,
+    reason text,
+
+    constraint change_size check (
+        octet_length(who) <= 800 and octet_length(name) <= 800 and octet_length(reason) <= 8000)
+);
+
+create index change_of_name on {schema}.change (name, id);
+-- A name that a row had before, and the renaming by which it lost it.
+create index change_renamed on {schema}.change ((before ->> 'name'), id) where action = 'renamed';
+
+-- Rows to lock, in place of advisory locks: whoever writes what could close a circle, or makes or drops the days of the
+-- history, locks one. Of the first two, which transaction has last done so.
+
+create table {schema}.last_author (
+    what text not null
+        constraint last_author_what_known
+        check (what in ('periodic_task.after', 'task_group.waits_for', 'make_days', 'prune')),
+    transaction xid8 not null,
+
+    constraint last_author_once primary key (what)
+);
+
+insert into {schema}.last_author (what, transaction)
+values ('periodic_task.after', '0'), ('task_group.waits_for', '0'), ('make_days', '0'), ('prune', '0');
