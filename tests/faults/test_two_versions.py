@@ -78,16 +78,24 @@ def start(cluster: Cluster, environment: dict[str, str] | None = None) -> Site:
     return site
 
 
+def schema(cluster: Cluster) -> int:
+    """Return the version of the schema."""
+    return sql(cluster.database, "select version from pgbeat.schema_version")[0]["version"]
+
+
 def test_a_compatible_next_version_works_beside_the_old_one_until_the_old_one_is_stopped(
-    cluster: Cluster, tmp_path: Path, proven: Proof, note: Callable[[str], None]
+    cluster: Cluster, database: str, tmp_path: Path, proven: Proof, note: Callable[[str], None]
 ) -> None:
-    cluster.settings = SETTINGS
+    """The first beats make the schema, those of the next version migrate it while the first ones work."""
+    cluster.settings, cluster.database = SETTINGS, database
     environment = next_version(tmp_path / "next", MIN_COMPATIBLE)
     old = start(cluster)
+    schemas = [schema(cluster)]
     with tapped(cluster, INBOX, onward="celery") as tap:
         load = Load(cluster, ROWS, queue=f"'{INBOX}'")
         load.runs_for(1)
         new = start(cluster, environment)
+        schemas.append(schema(cluster))
         together = now(load.url)
         wait_until(load.url, together + SECONDS * SECOND)
         sites = [(site.versions, site.sent(tap, together), site.started(together)) for site in (old, new)]
@@ -99,6 +107,7 @@ def test_a_compatible_next_version_works_beside_the_old_one_until_the_old_one_is
     note(f"side by side, sent and started: {sites}")
     proven(account, Limits(late={100: within(1.5)}))
     assert [] == account.recorded
+    assert [latest(), latest() + 1] == schemas
     assert [{__version__}, {NEXT}] == [versions for versions, _, _ in sites]
     assert all(all(sent) and started for _, sent, started in sites)
     assert [] == [*old.complaints, *new.complaints]

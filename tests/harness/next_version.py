@@ -1,10 +1,11 @@
-"""The next version of the package: a copy of it whose schema has one more migration."""
+"""The next version of the package: a copy of it whose schema has one more migration, the example of CONTRIBUTING.md."""
 
 from __future__ import annotations
 
 import re
 import shutil
 from pathlib import Path
+from textwrap import dedent
 from typing import Any
 
 from celery_pgbeat.postgres.migrate import latest
@@ -12,9 +13,6 @@ from tests.harness.processes import ROOT
 
 NEXT = "next"  # the version of the copy
 
-MIGRATION = """-- What the next version knows of a periodic task. May run before the new code.
-alter table {schema}.periodic_task add column note text;
-"""
 DEFINITION = """
 comment on column {schema}.periodic_task.note is 'What people should know.';
 """
@@ -22,14 +20,22 @@ comment on column {schema}.periodic_task.note is 'What people should know.';
 
 def next_version(folder: Path, min_compatible: int) -> dict[str, str]:
     """Make a copy of the package with the next version of the schema; return the environment of nodes that run it."""
-    package = folder / "celery_pgbeat"
-    shutil.copytree(ROOT / "celery_pgbeat", package, ignore=shutil.ignore_patterns("__pycache__"))
-    (package / "postgres" / "migrations" / f"{latest() + 1:04}_note.sql").write_text(MIGRATION)
+    package = with_one_more_migration(folder)
     with (package / "postgres" / "definitions" / "comments.sql").open("a") as comments:
         comments.write(DEFINITION)
     assign(package / "postgres" / "migrate.py", "MIN_COMPATIBLE", min_compatible)
     assign(package / "__init__.py", "__version__", NEXT)
     return {"PYTHONPATH": f"{folder}:{ROOT}"}
+
+
+def with_one_more_migration(folder: Path) -> Path:
+    """Copy the package into a folder, add the migration of the example, and return the copy."""
+    package = folder / "celery_pgbeat"
+    shutil.copytree(ROOT / "celery_pgbeat", package, ignore=shutil.ignore_patterns("__pycache__"))
+    recipe = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    (migration,) = re.findall(r"```sql\n( *-- A note on .*?)```", recipe, re.DOTALL)
+    (package / "postgres" / "migrations" / f"{latest() + 1:04}_note.sql").write_text(dedent(migration))
+    return package
 
 
 def assign(module: Path, name: str, value: Any) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -14,13 +13,11 @@ import pytest
 import celery_pgbeat
 from celery_pgbeat.columns import DECLARED, INTERNAL, PUBLIC
 from celery_pgbeat.postgres.statements import rendered
+from tests.harness.next_version import with_one_more_migration
 from tests.harness.session import Session
 
 PACKAGE = Path(celery_pgbeat.__file__).parent
 NOTE = '    note: str | None = free_text("A note; free text.")\n'
-MIGRATION = """-- A note on a periodic task. May run before the new code: what does not know the column leaves it NULL.
-alter table {schema}.periodic_task add column note text;
-"""
 
 
 @pytest.fixture
@@ -73,15 +70,11 @@ def test_every_token_of_a_definition_is_filled_in() -> None:
 
 
 def test_a_free_text_column_is_one_line_of_the_table_and_a_migration(tmp_path: Path, migrated_database: str) -> None:
-    copy = tmp_path / "celery_pgbeat"
-    shutil.copytree(PACKAGE, copy, ignore=shutil.ignore_patterns("__pycache__"))
-    table = copy / "columns.py"
+    table = with_one_more_migration(tmp_path) / "columns.py"
     subject = '    subject: str | None = free_text("What it is for; free text.")\n'
     text = table.read_text(encoding="utf-8")
     assert subject in text
     table.write_text(text.replace(subject, subject + NOTE), encoding="utf-8")
-    latest = max(int(path.name[:4]) for path in (copy / "postgres" / "migrations").glob("*.sql"))
-    (copy / "postgres" / "migrations" / f"{latest + 1:04}_note.sql").write_text(MIGRATION, encoding="utf-8")
     others = {name: value for name, value in os.environ.items() if not name.startswith(("PGBEAT_", "CELERY_"))}
 
     done = subprocess.run(
