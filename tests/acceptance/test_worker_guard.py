@@ -226,22 +226,21 @@ UNTRACKED = {"tracking": "send"}
 
 
 @pytest.mark.parametrize("pool", POOLS)
-@pytest.mark.parametrize("header", [UNTRACKED, {}], ids=["of this beat", "of an older beat"])
 def test_each_message_of_a_job_that_is_not_tracked_runs_and_its_row_belongs_to_the_confirm(
-    cluster: Cluster, sending: Sender, header: dict[str, str], pool: str
+    cluster: Cluster, sending: Sender, pool: str
 ) -> None:
     """The worker is faster than the confirm here, which ends what is known of the job."""
     worker(cluster, pool=pool)
     job = sending.job(state="pending", marked_by="beat", task="app.flaky", **UNTRACKED)
     for _ in range(2):
-        sending.send(job, "app.flaky", "x", 1, header=header)
+        sending.send(job, "app.flaky", "x", 1, header=UNTRACKED)
     eventually(lambda: len([run for run in cluster.probe.runs("x") if not run.failed]) == 2, 30, "two runs to the end")
 
     assert "pending" == state(sending.database, job)
     assert [0, 0, 1, 1] == sorted(run.attempt for run in cluster.probe.runs("x"))
     assert "SUCCESS" == sending.result(job)
     sending.database.run("confirm", beat="beat", jobs=[job], count=1, delays="{}")
-    sending.send(job, "app.flaky", "later", 0, header=header)
+    sending.send(job, "app.flaky", "later", 0, header=UNTRACKED)
     eventually(lambda: cluster.probe.runs("later"), 20, "a run after the confirm")
     assert "untracked" == state(sending.database, job)
 

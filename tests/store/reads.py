@@ -6,7 +6,7 @@ from typing import Any
 
 from tests.harness.session import Session
 
-LOOK = "select * from pgbeat.look(15, '{}')"
+LOOK = "select * from pgbeat.look(15, '{}', '{}', '{}')"
 
 
 def read_by(session: Session, statement: str = LOOK) -> dict[str, Any]:

@@ -22,8 +22,8 @@ DECIDED = (
 )
 # Each does something, and is taken back.
 CALLS = {
-    "look": "select due from pgbeat.look(15, array[]::text[])",
-    "mark": "select mark.name from pgbeat.mark('beat', 15, 10, 0, array[]::text[], at_once => true, on_time => 30)",
+    "look": "select due from pgbeat.look(15, '{}', '{}', '{}')",
+    "mark": "select mark.name from pgbeat.mark('beat', 15, 10, 0, '{}', '{}', '{}', at_once => true, on_time => 30)",
     "submit_free": (
         "select free.made from pgbeat.periodic_task cross join lateral"
         f" pgbeat.submit_free('beat', 'UTC', 'full', {DECIDED}) as free where periodic_task.name = 'free'"
@@ -35,7 +35,8 @@ CALLS = {
     ),
     "confirm": f"select id from pgbeat.confirm({IDS}, '{{}}', 'beat') where not held",
     "start": (
-        f"select 1 from pgbeat.active_job where periodic_task = 'row-0' and pgbeat.start(id, 0, 0, '{TOKEN}', 'w', 30)"
+        "select 1 from pgbeat.active_job"
+        f" where periodic_task = 'row-0' and pgbeat.start(id, 0, 0, '{TOKEN}', 'w', 30, null)"
     ),
     "start_spaced": (
         "select spaced.id from pgbeat.active_job as job cross join lateral"
@@ -96,7 +97,7 @@ def test_the_spans_of_a_marked_row_are_not_written_out_in_the_statement_that_rea
     """A function in SQL is: three of them took three quarters of the planning of a mark."""
     with closing(psycopg2.connect(migrated_database)) as connection, connection.cursor() as cursor:
         cursor.execute(
-            "explain (verbose) select pgbeat.microseconds(jitter) from pgbeat.mark('beat', 15, 10, 0, array[]::text[])"
+            "explain (verbose) select pgbeat.microseconds(jitter) from pgbeat.mark('beat', 15, 10, 0, '{}', '{}', '{}')"
         )
         plan = " ".join(line for (line,) in cursor.fetchall())
 

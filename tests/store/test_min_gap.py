@@ -308,14 +308,6 @@ def test_a_late_start_of_a_row_made_anew_is_not_measured_against_the_old_one(
     assert not reports.start_lost(lost(reports), SILENCE), "and now it is its own"
 
 
-def test_a_last_start_that_an_older_worker_has_remembered_counts(reports: WorkerQueries) -> None:
-    row(reports)
-    verdict(reports, job(reports))
-    reports.database.execute("update pgbeat.periodic_task_state set row_created_at = null")
-
-    assert StartResult.TOO_EARLY is verdict(reports, job(reports))
-
-
 def test_a_start_does_not_wait_for_an_author_that_inserts_the_row_again(
     reports: WorkerQueries, migrated_database: str
 ) -> None:

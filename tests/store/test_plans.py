@@ -105,7 +105,7 @@ def test_p11_a_look_whose_plan_was_kept_since_the_tables_were_empty_reads_none_o
     session = Session(migrated_database)
     session.rows("alter table pgbeat.periodic_task set (autovacuum_enabled = false)")
     for _ in range(10):  # after some the plan is one for all values
-        session.rows("select pgbeat.look(15, '{}')")
+        session.rows("select pgbeat.look(15, '{}', '{}', '{}')")
     session.rows(
         "insert into pgbeat.periodic_task (name, task, schedule, next_run_at) select 'row-' || n, 'app.probe', "
         "'every 1h', pgbeat.now() + n * interval '1 minute' from generate_series(1, 1000) n"
@@ -123,9 +123,9 @@ def test_p11_a_mark_reads_what_is_due(store: BeatQueries, migrated_database: str
     store.database.execute("vacuum analyze pgbeat.periodic_task")
     session = Session(migrated_database)
     for _ in range(10):  # after some the plan is one for all values
-        session.rows("select from pgbeat.mark('beat-a', 15, 0, 0, '{}')")
+        session.rows("select from pgbeat.mark('beat-a', 15, 0, 0, '{}', '{}', '{}')")
 
-    found = read_by(session, "select from pgbeat.mark('beat-a', 15, 1000, 10, '{}')")
+    found = read_by(session, "select from pgbeat.mark('beat-a', 15, 1000, 10, '{}', '{}', '{}')")
 
     assert {} == found["as a whole"]
     assert due <= found["rows"] < 2 * due + 20  # what it finds by place, once it has locked it, is not counted
@@ -144,13 +144,13 @@ def test_p11_a_mark_that_submits_at_once_reads_what_is_due(
     store.database.execute("vacuum analyze pgbeat.periodic_task")
     session = Session(migrated_database)
     for _ in range(10):
-        session.rows("select from pgbeat.mark('beat-a', 15, 0, 0, '{}', true, 3600)")
+        session.rows("select from pgbeat.mark('beat-a', 15, 0, 0, '{}', '{}', '{}', true, 3600)")
 
-    found = read_by(session, "select from pgbeat.mark('beat-a', 15, 1000, 10, '{}', true, 3600)")
+    found = read_by(session, "select from pgbeat.mark('beat-a', 15, 1000, 10, '{}', '{}', '{}', true, 3600)")
 
     assert {} == found["as a whole"]
     assert due <= found["rows"] < 2 * due + 20
-    session.rows("select from pgbeat.mark('beat-a', 15, 1000, 10, '{}', true, 3600)")
+    session.rows("select from pgbeat.mark('beat-a', 15, 1000, 10, '{}', '{}', '{}', true, 3600)")
     assert due == session.value("select count(*) from pgbeat.active_job where marked_by = 'beat-a'")
 
 
@@ -341,7 +341,7 @@ def test_a_mark_waits_for_no_disk_and_what_is_said_after_it_does(migrated_databa
     """A mark that a crash of Postgres takes away fences off the submit of who bore it."""
     session = Session(migrated_database)
     session.rows("begin")
-    session.rows("select from pgbeat.mark('beat-a', 15, 1, 0, '{}')")
+    session.rows("select from pgbeat.mark('beat-a', 15, 1, 0, '{}', '{}', '{}')")
     assert "off" == session.value("show synchronous_commit")
     session.rows("commit")
     assert "on" == session.value("show synchronous_commit")

@@ -185,7 +185,7 @@ def test_a_final_job_does_not_start(reports: WorkerQueries) -> None:
 def test_a_job_that_is_not_tracked_runs_and_its_row_stays_as_it_is(
     reports: WorkerQueries, before: str, columns: dict[str, Any]
 ) -> None:
-    """Of a message from an older beat, which does not say so: the worker may be faster than the confirm, or slower."""
+    """Of a message that does not say so: the worker may be faster than the confirm, or slower."""
     start = start_of(make_job(reports.database, state="pending", tracking="send", marked_by="beat-a", **columns))
     if before == "untracked":
         reports.database.run("confirm", beat="beat-a", jobs=[start.job], count=1, delays="{}")
@@ -196,15 +196,6 @@ def test_a_job_that_is_not_tracked_runs_and_its_row_stays_as_it_is(
     assert StartResult.UNTRACKED == start_job(reports, start, SILENCE)
     assert [] == reports.heartbeat("worker-a", [start], SILENCE)
     assert before == state(reports.database, start.job)
-
-
-def test_a_worker_of_an_older_package_still_starts_a_job_that_is_not_tracked(reports: WorkerQueries) -> None:
-    """It would drop a message that starts nothing while the row says `pending`."""
-    job = make_job(reports.database, state="pending", tracking="send", marked_by="beat-a")
-    older = (
-        "select pgbeat.start(%(job)s::uuid, 0, 0, gen_random_uuid(), 'worker-a', 30.0::float8, 'app.probe') as started"
-    )
-    assert [(True,)] == [tuple(row) for row in reports.database.execute(older, {"job": job})]
 
 
 def test_of_many_copies_at_once_one_starts(reports: WorkerQueries) -> None:
@@ -874,7 +865,7 @@ def test_a_start_whose_plan_was_kept_since_the_table_was_empty_finds_its_job_by_
     migrated_database: str,
 ) -> None:
     session = Session(migrated_database)
-    start = "select pgbeat.start('00000000-0000-0000-0000-000000000001', 0, 0, gen_random_uuid(), 'w', 30)"
+    start = "select pgbeat.start('00000000-0000-0000-0000-000000000001', 0, 0, gen_random_uuid(), 'w', 30, 'app.probe')"
     session.rows("alter table pgbeat.active_job set (autovacuum_enabled = false)")
     for _ in range(10):  # after some the plan is one for all values
         session.rows(start)

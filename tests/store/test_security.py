@@ -299,11 +299,14 @@ MATRIX = {
     "an author marks": ("author", "update pgbeat.periodic_task set marked_by = 'me', marked_at = now()"),
     "an author marks by the beats' function": (
         "author",
-        "update pgbeat.periodic_task set next_run_at = now(); select pgbeat.mark('me', 15, 10, 5, '{}')",
+        "update pgbeat.periodic_task set next_run_at = now(); select pgbeat.mark('me', 15, 10, 5, '{}', '{}', '{}')",
     ),
-    "an author submits by the beats' function": ("author", "select pgbeat.mark('me', 15, 10, 5, '{}', true)"),
+    "an author submits by the beats' function": (
+        "author",
+        "select pgbeat.mark('me', 15, 10, 5, '{}', '{}', '{}', true)",
+    ),
     "an author plans ahead": ("author", "update pgbeat.periodic_task set planned_ahead = array[now()]"),
-    "a reader marks by the beats' function": ("reader", "select pgbeat.mark('me', 15, 10, 5, '{}')"),
+    "a reader marks by the beats' function": ("reader", "select pgbeat.mark('me', 15, 10, 5, '{}', '{}', '{}')"),
     "an author confirms": ("author", "select pgbeat.confirm(array[gen_random_uuid()], '{}', 'me')"),
     "an author starts a job": (
         "author",

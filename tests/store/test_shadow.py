@@ -17,7 +17,6 @@ from celery_pgbeat.node import NodeId
 from celery_pgbeat.postgres.beat_queries import BeatQueries
 from celery_pgbeat.settings import Settings
 from celery_pgbeat.testing import PgBeatTest, at
-from tests.harness.session import Session
 from tests.harness.ticks import beat
 
 NOON = "2026-03-02 12:00 UTC"
@@ -195,16 +194,6 @@ def test_a_stray_beat_in_shadow_stops_nobody_who_sends(mode: Callable[..., Mode]
     assert (SENDS, SENDS, SHADOW) == (sending.value, joining.value, stray.value)
     gone(joining)
     announced(stray)  # decides again
-
-
-def test_a_beat_of_an_older_version_counts_as_one_that_sends(mode: Callable[..., Mode], migrated_database: str) -> None:
-    shadow = mode("a", shadow=True)
-    Session(migrated_database).rows(
-        "insert into pgbeat.node (id, role, hostname, pid, version) values ('old', 'beat', 'c', 1, '0.0')"
-    )
-
-    with pytest.raises(ShadowConflict, match="on the host 'c'"):
-        announced(shadow)
 
 
 def test_a_beat_says_once_that_it_is_in_shadow(mode: Callable[..., Mode], caplog: pytest.LogCaptureFixture) -> None:

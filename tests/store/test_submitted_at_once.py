@@ -219,14 +219,6 @@ HINDRANCES: dict[str, tuple[dict[str, Any], Callable[[BeatQueries, Clock], objec
         {},
         lambda store, _: write(store, "update pgbeat.periodic_task set last_run_at = planned_for"),
     ),
-    "that a beat of an older version has decided since": (
-        {},
-        lambda store, _: write(
-            store,
-            "update pgbeat.periodic_task set last_run_at = planned_for, planned_for = planned_ahead[1],"
-            " next_run_at = planned_ahead[1]; update public.pgbeat_test_clock set at = at + interval '1 minute'",
-        ),
-    ),
 }
 
 

@@ -189,7 +189,7 @@ def _with_message(order: Order, message: str) -> Order:
         kwargs=json.dumps(read["kwargs"]),
         options=json.dumps(read["options"]),
         priority=read["priority"],
-        sensitive=read.get("sensitive", False),  # a beat of an older package does not write it
+        sensitive=read["sensitive"],
         schedule=read["schedule"],
         timezone=read["timezone"],
     )

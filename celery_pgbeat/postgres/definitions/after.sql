@@ -471,12 +471,6 @@ begin
 end
 $$;
 
--- The advisory lock of authors in the version before, whose beats still take it.
-create or replace function {schema}.lock_of_after() returns int
-language sql immutable parallel safe
-set search_path = pg_catalog, pg_temp
-as $$ select hashtext('{schema}.periodic_task.after') $$;
-
 -- Fail if a row may not come after the tasks that it names: one is unknown, or comes after this row itself. No other
 -- transaction can remove a task that it names until this one has ended.
 create or replace function {schema}.validate_after(name text, after text[]) returns void

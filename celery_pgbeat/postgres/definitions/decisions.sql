@@ -2,7 +2,7 @@
 --
 -- Such a job is in state `error`. It is not final: it blocks its periodic task, and keeps its slot in its group, until
 -- a person calls retry_job() or fail_job(). No beat looks at it meanwhile (check_at). Its next run has begun: no
--- message, report or heartbeat of the run that failed matches it any more, also not of a worker of an older version.
+-- message, report or heartbeat of the run that failed matches it any more.
 
 -- Whether a failure of a job, reported by a worker in this state, waits for a decision. A job that was asked to end is
 -- revoked. Where workers do not report the end, nothing waits: the result backend would report an old failure again.

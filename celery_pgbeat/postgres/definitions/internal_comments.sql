@@ -509,8 +509,6 @@ comment on function {schema}.turn_of_one is
     'Internal: locks a row of last_author unless another session has it, and returns its name; make_days(), prune() and the statements that write what code declares call it.';
 comment on function {schema}.kept_for is
     'Internal: returns a span after which something may be deleted, and fails if the settings do not allow it; prune() and prune_changes() call it.';
-comment on function {schema}.lock_of_after is
-    'Internal: returns the key of an advisory lock; beats of the version before call it.';
 comment on function {schema}.one_author is
     'Internal: has transactions that write waits_for or after come one after the other; validate_after() and a trigger of task_group call it.';
 comment on table {schema}.last_author is

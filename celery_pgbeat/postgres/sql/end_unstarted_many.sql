@@ -7,7 +7,7 @@
 -- function
 create or replace function {schema}.end_unstarted_many(
     jobs uuid[], runs int[], attempts int[], workers text[], states text[], reasons text[], errors text[],
-    tasks text[] default null, tokens uuid[] default null
+    tasks text[], tokens uuid[]
 ) returns table (id uuid)
 language plpgsql rows 1
 set search_path = pg_catalog, pg_temp

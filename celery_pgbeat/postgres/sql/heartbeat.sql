@@ -2,8 +2,7 @@
 --
 -- Such a row has no token. It waits for its first start, or for the attempt that runs here (retry.sql has raised its
 -- attempt already, so an earlier attempt does not match). A row whose message went back to the broker (requeue.sql) is
--- neither, and stays as it is: its next start may be under way elsewhere. Nor does it touch a job of tracking = send,
--- of which an older beat has sent a message that does not say so.
+-- neither, and stays as it is: its next start may be under way elsewhere. Nor does it touch a job of tracking = send.
 with reported as (
     select * from unnest(%(jobs)s::uuid[], %(runs)s::int[], %(attempts)s::int[], %(tokens)s::uuid[])
         as reported (id, run, attempt, token)

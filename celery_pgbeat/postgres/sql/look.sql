@@ -8,21 +8,19 @@
 -- changed, and others come after it. Rows whose queue is closed are not `due`: see mark.sql.
 --
 -- A function, because that keeps its plan: planning such a statement anew took ten times as long as the look itself. A
--- plan that was made while the tables were small must serve when they have grown, so it may only use indexes. As
--- `create or replace` cannot rename what a function returns, two columns have other names there: `admissible` is
--- `slots_to_grant`, `lapsed` is `past_deadline`.
+-- plan that was made while the tables were small must serve when they have grown, so it may only use indexes.
 -- function
 create or replace function {schema}.look(
-    lease double precision, lazy_names text[], closed_queues text[] default '{}', closed_tasks text[] default '{}'
+    lease double precision, lazy_names text[], closed_queues text[], closed_tasks text[]
 ) returns table (
     now timestamptz,
     due boolean,
     next_run_at timestamptz,
     unplanned boolean,
     unsent boolean,
-    admissible boolean,
+    slots_to_grant boolean,
     unreported boolean,
-    lapsed boolean,
+    past_deadline boolean,
     in_time boolean,
     resumes boolean,
     failing boolean,
@@ -70,7 +68,7 @@ begin
             limit 1
         ), false) as unsent,
         exists (select from {schema}.group_turn where not held)
-            or exists (select from {schema}.held_groups_with_room()) as admissible,
+            or exists (select from {schema}.held_groups_with_room()) as slots_to_grant,
         exists (select from {schema}.active_job where tracking = 'result') as unreported,
         coalesce((
             select true from {schema}.active_job
@@ -78,7 +76,7 @@ begin
                 and busy_until < {schema}.now() and state <> 'pending'
             order by check_at
             limit 1
-        ), false) as lapsed,
+        ), false) as past_deadline,
         coalesce((
             select true from {schema}.active_job
             where check_at > '-infinity' and check_at <= {schema}.now()
@@ -102,7 +100,7 @@ begin
 end
 $$;
 -- call
-select now, due, next_run_at, unplanned, unsent, admissible as slots_to_grant, unreported, lapsed as past_deadline,
-    in_time, resumes, failing, backfills, downstream
+select now, due, next_run_at, unplanned, unsent, slots_to_grant, unreported, past_deadline, in_time, resumes,
+    failing, backfills, downstream
 from {schema}.look(
     %(lease)s, %(lazy_names)s::text[], %(closed_queues)s::text[], %(closed_tasks)s::text[])

@@ -19,9 +19,7 @@
 -- do: the new job has the mark, and the row has its next run and no mark. All other rows are marked, and `job` is NULL.
 -- A row is submitted at once only if
 --   - no beat has marked it, not even one that died: an occurrence may be later after that and still be on time;
---   - what is planned ahead still fits: the row trigger takes it away with every change that could make it wrong.
---     Where a beat of an older version has left it and moved the next run on, the first of it is not later than the
---     next run, and the row is marked;
+--   - something is planned ahead: the row trigger takes it away with every change that could make it wrong;
 --   - the occurrence is on time, by `on_time` and `catchup_window`, and later than the last one decided;
 --   - nothing stands in the way for which `submit` has rules: a job of the row, its group, other tasks that must have
 --     ended, a pause that is due.
@@ -39,10 +37,9 @@
 -- latter. An `exists` with `offset 0` looks up each row by itself.
 -- function
 create or replace function {schema}.mark(
-    beat text, lease double precision, batch int, fresh int, lazy_names text[],
-    at_once boolean default false, on_time double precision default 0,
-    pickup_deadline double precision default null, full_acts_as text default 'full',
-    closed_queues text[] default '{}', closed_tasks text[] default '{}'
+    beat text, lease double precision, batch int, fresh int, lazy_names text[], closed_queues text[],
+    closed_tasks text[], at_once boolean default false, on_time double precision default 0,
+    pickup_deadline double precision default null, full_acts_as text default 'full'
 ) returns table (
     name text, schedule text, timezone text, anchor timestamptz, dst text, start_at timestamptz, end_at timestamptz,
     max_runs int, run_count int, jitter interval, blackout text[], blackout_action text, windows text,
@@ -164,4 +161,4 @@ $$;
 select {marked_columns}
 from {schema}.mark(
     %(beat)s, %(lease)s::double precision, %(batch)s::int, %(fresh)s::int, %(lazy_names)s::text[],
-    closed_queues => %(closed_queues)s::text[], closed_tasks => %(closed_tasks)s::text[])
+    %(closed_queues)s::text[], %(closed_tasks)s::text[])

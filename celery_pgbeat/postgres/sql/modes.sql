@@ -1,7 +1,5 @@
 -- List the modes of the other beats that are alive, each with the host of one of them.
---
--- A beat of an older version writes no mode: it sends.
-select coalesce(mode, 'sends') as mode, min(hostname) as hostname
+select mode, min(hostname) as hostname
 from {schema}.node
 where role = 'beat' and id <> %(beat)s and last_seen_at > {schema}.now() - make_interval(secs => %(dead_after)s)
 group by 1

@@ -7,8 +7,7 @@ with under_way as (
 )
 select
     id, role, hostname, pid, version, started_at, last_seen_at, tracking, broker_problem, broker_problem_since,
-    case when role = 'beat' then coalesce(mode, 'sends') end as mode,
-    {schema}.now() as now,
+    mode, {schema}.now() as now,
     last_seen_at > {schema}.now() - make_interval(secs => %(dead_after)s) as alive,
     coalesce(under_way.jobs, 0) as jobs
 from {schema}.node

@@ -109,7 +109,7 @@ select id, periodic_task, scheduled_for, origin, 'running',
     (restart_data ->> 'pickup_deadline')::interval, created_at, sent_at,
     {schema}.now(), {schema}.now(), {schema}.now() + make_interval(secs => %(dead_after)s),
     {schema}.now() + make_interval(secs => %(dead_after)s), run, attempt, sends, %(token)s, beat, %(worker)s,
-    (restart_data ->> 'backfill')::uuid, coalesce(restart_data ->> 'on_error', 'fail')
+    (restart_data ->> 'backfill')::uuid, restart_data ->> 'on_error'
 from lost
 where (select count(*) from superseded) >= 0
 returning id

@@ -18,7 +18,7 @@ create or replace function {schema}.submit_free(
     skipped_firsts timestamptz[], skipped_lasts timestamptz[], skipped_counts int[], skipped_reasons text[],
     next_run_ats timestamptz[], planned_fors timestamptz[], decided_untils timestamptz[],
     pickup_deadlines double precision[],
-    planned_aheads text[] default null, jobs_aheads text[] default null
+    planned_aheads text[], jobs_aheads text[]
 ) returns table (name text, made boolean)
 language plpgsql rows 10
 set search_path = pg_catalog, pg_temp

@@ -70,7 +70,7 @@ def is_sensitive(fields: Mapping[str, Any]) -> bool:
 
 
 def is_untracked(fields: Mapping[str, Any]) -> bool:
-    """Whether a message says that its job has `tracking = 'send'`; a beat of an older package does not write it."""
+    """Whether a message says that its job has `tracking = 'send'`."""
     header = header_of(fields)
     return isinstance(header, Mapping) and header.get("tracking") == "send"
 
