@@ -32,6 +32,7 @@ from sqlalchemy.exc import DBAPIError
 
 from celery_pgbeat.errors import DatabaseBusy, DatabaseUnsuitable, SchemaMissing, SchemaTooNew
 from celery_pgbeat.postgres.database import BUSY, sqlstate
+from celery_pgbeat.postgres.function_comments import function_comments
 from celery_pgbeat.postgres.may_migrate import check_may_migrate
 from celery_pgbeat.postgres.statements import checked_schema, filled_in, functions, rendered
 
@@ -104,7 +105,8 @@ def definitions() -> Iterator[tuple[str, str]]:
         if name == "statements":
             yield from functions()
         else:
-            yield name.removesuffix(".sql"), (folder / name).read_text(encoding="utf-8")
+            text = (folder / name).read_text(encoding="utf-8")
+            yield name.removesuffix(".sql"), text + function_comments(text)
 
 
 @cache  # each heartbeat calls it, and a package does not change while it runs

@@ -24,6 +24,7 @@ from importlib import resources
 from celery_pgbeat.errors import InvalidSetting
 from celery_pgbeat.postgres.column_lists import with_columns
 from celery_pgbeat.postgres.fragments import with_fragments
+from celery_pgbeat.postgres.function_comments import function_comments
 
 PARAMETER = re.compile(r"%\((\w+)\)s")
 SCHEMA_NAME = re.compile(r"[a-z_][a-z0-9_]{0,62}")
@@ -65,14 +66,10 @@ def functions() -> Iterator[tuple[str, str]]:
     """Yield (name, text) of the statements that are functions: what `migrate` installs of them."""
     folder = resources.files("celery_pgbeat.postgres") / "sql"
     for path in sorted(folder.iterdir(), key=lambda entry: entry.name):
-        function = function_in(path.read_text(encoding="utf-8"))
+        name = path.name.removesuffix(".sql")
+        head, _, function = path.read_text(encoding="utf-8").partition(CALL)[0].partition(FUNCTION)
         if function:
-            yield path.name.removesuffix(".sql"), function
-
-
-def function_in(text: str) -> str:
-    """Return what a statement's file installs, empty where the statement is no function."""
-    return text.split(CALL, maxsplit=1)[0].partition(FUNCTION)[2]
+            yield name, f"{function}\n{function_comments(function, name, head)}"
 
 
 def parameters(name: str) -> frozenset[str]:

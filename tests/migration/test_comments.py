@@ -10,7 +10,7 @@ import pytest
 
 from tests.harness.session import Session
 
-# What people call. Whoever adds a function decides whether it is one of these, or says "Internal: " in its comment.
+# What people call. Whoever adds one gives it a comment in definitions/comments.sql; all others are internal.
 PUBLIC_FUNCTIONS = {
     "backfill",
     "cancel_backfill",
@@ -99,7 +99,7 @@ def test_what_an_internal_comment_names_exists(comments: list[dict[str, Any]]) -
     internal = [row["comment"] for row in comments if (row["comment"] or "").startswith("Internal: ")]
     named = {name for comment in internal for name in re.findall(r"(\w+)\(\)", comment)}
 
-    assert len(named) > 30
+    assert named
     assert set() == named - functions
 
 

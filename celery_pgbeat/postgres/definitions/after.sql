@@ -629,7 +629,8 @@ begin
 end
 $$;
 
--- A task that another names stays. No row waits any more for what the removed tasks named.
+-- Take removed tasks out of the table dependency, unless another task names one: that one stays. No row waits any more
+-- for what the removed tasks named.
 create or replace function {schema}.after_removed() returns trigger
 language plpgsql security definer
 set search_path = pg_catalog, pg_temp

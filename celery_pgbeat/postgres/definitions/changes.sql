@@ -60,7 +60,7 @@ as $$
         'options', task.options)
 $$;
 
--- The same without what is empty.
+-- What is recorded of the arguments of a row that are not empty; hidden if the row is sensitive.
 create or replace function {schema}.set_arguments(task {schema}.periodic_task) returns jsonb
 language sql stable
 as $$
@@ -92,8 +92,8 @@ as $$
         coalesce(nullif(record_act.reason, ''), {schema}.reason_of_change())
 $$;
 
--- New rows: one statement for all of them, because a call for each row would cost as much as the row's own trigger.
--- What code declares, its app has changed.
+-- Record new rows: one statement for all of them, because a call for each row would cost as much as the row's own
+-- trigger. What code declares, its app has changed.
 create or replace function {schema}.record_created() returns trigger
 language plpgsql security definer
 set search_path = pg_catalog, pg_temp
@@ -123,7 +123,7 @@ create trigger periodic_task_created
     referencing new table as added
     for each statement execute function {schema}.record_created();
 
--- Removed rows, with all that is needed to make them again.
+-- Record removed rows, with all that is needed to make them again.
 create or replace function {schema}.record_removed() returns trigger
 language plpgsql security definer
 set search_path = pg_catalog, pg_temp
@@ -147,7 +147,7 @@ create trigger periodic_task_recorded_gone
     referencing old table as deleted
     for each statement execute function {schema}.record_removed();
 
--- A row that was changed: what differs. Not by statement, as above: a table of all rows that a statement has changed
+-- Record of a changed row what differs. Not by statement, as above: a table of all rows that a statement has changed
 -- would be made in each tick too.
 create or replace function {schema}.record_changed() returns trigger
 language plpgsql security definer
@@ -214,8 +214,9 @@ create trigger periodic_task_recorded
              ({new.recorded_without_effect}))
     execute function {schema}.record_changed();
 
--- A next_run_at that no beat has written: by it a row may run at any time, or never again. When a beat writes it, the
--- row has an occurrence (planned_for), or last_run_at goes up. The condition begins with what is false in most ticks.
+-- Record a next_run_at that no beat has written: by it a row may run at any time, or never again. When a beat writes
+-- it, the row has an occurrence (planned_for), or last_run_at goes up. The condition begins with what is false in most
+-- ticks.
 create or replace function {schema}.record_next_run() returns trigger
 language plpgsql security definer
 set search_path = pg_catalog, pg_temp
@@ -241,8 +242,7 @@ create trigger periodic_task_next_run_recorded
           and old.revision = new.revision and old.enabled = new.enabled and old.group_paused = new.group_paused)
     execute function {schema}.record_next_run();
 
--- The definition of a group or a named window as it is recorded. Beats move a group between active and waiting, which
--- is no change.
+-- The definition of a group as it is recorded. Beats move a group between active and waiting, which is no change.
 create or replace function {schema}.group_as_recorded(known {schema}.task_group) returns jsonb
 language sql immutable
 as $$
@@ -253,6 +253,7 @@ as $$
         'pause_reason', known.pause_reason)
 $$;
 
+-- The definition of a named window as it is recorded.
 create or replace function {schema}.window_as_recorded(known {schema}.blackout) returns jsonb
 language sql immutable
 as $$ select jsonb_build_object('name', known.name, 'windows', known.windows, 'timezone', known.timezone) $$;
@@ -291,6 +292,7 @@ begin
 end
 $$;
 
+-- Record a group that was written to.
 create or replace function {schema}.record_group() returns trigger
 language plpgsql security definer
 set search_path = pg_catalog, pg_temp
@@ -304,6 +306,7 @@ begin
 end
 $$;
 
+-- Record a named window that was written to.
 create or replace function {schema}.record_window() returns trigger
 language plpgsql security definer
 set search_path = pg_catalog, pg_temp

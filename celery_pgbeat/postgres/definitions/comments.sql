@@ -1,5 +1,6 @@
 -- What each table, view, column and function means, for people with a database tool; docs/sql.md is made of it. Those
--- of the columns of periodic_task come from celery_pgbeat/columns.py.
+-- of the columns of periodic_task come from celery_pgbeat/columns.py. The functions here are those that people call;
+-- the others have the first sentence of the comment above them (function_comments.py).
 
 -- Only the owner of the schema may comment on it, and another role may own the tables.
 do $$
@@ -33,6 +34,38 @@ comment on column {schema}.task_group.pause_on_failure is
     'True: a job that fails or is lost pauses the group, with the reason, before any other job of it gets its turn; jobs that wait stay. A job that a person gives up with fail_job() pauses nothing.';
 comment on column {schema}.task_group.rate_limit is
     'How many of its jobs are sent in a second, a minute or an hour: 10 or 10/s, 100/m, 5/h. They are spread evenly, and its periodic tasks take turns, unless it is ordered. NULL: no limit.';
+comment on column {schema}.task_group.rate_interval is 'Internal: the time from one job to the next under rate_limit.';
+comment on column {schema}.task_group.next_turn_at is 'Internal: from when on the next job may go under rate_limit.';
+comment on column {schema}.task_group.last_served is
+    'Internal: the periodic task whose job went last under rate_limit; those after it in the order of names come next.';
+comment on column {schema}.task_group.limited is 'Internal: whether its jobs wait for their turn.';
+
+comment on table {schema}.group_failure is
+    'Internal: the jobs that have failed in groups with pause_on_failure, until the group is resumed.';
+comment on column {schema}.group_failure.group_name is 'Internal: the group of the job.';
+comment on column {schema}.group_failure.job is 'Internal: the id of the job.';
+comment on column {schema}.group_failure.periodic_task is 'Internal: the periodic task of the job.';
+comment on column {schema}.group_failure.scheduled_for is 'Internal: the instant of its occurrence; a retry has it too.';
+comment on column {schema}.group_failure.failed_at is 'Internal: when it failed or was given up.';
+comment on column {schema}.group_failure.pause_due is 'Internal: whether a beat has yet to pause the group.';
+comment on column {schema}.group_failure.retried is 'Internal: whether a person has had it run again by retry_job().';
+
+comment on table {schema}.group_turn is
+    'Internal: the groups in which a job may have its turn now, a row for each time that something has changed in one.';
+comment on column {schema}.group_turn.group_name is 'Internal: the group.';
+comment on column {schema}.group_turn.held is
+    'Internal: whether a beat has seen that what keeps its jobs waiting ends without another row here.';
+
+comment on table {schema}.dependency is
+    'Internal: the column after of periodic_task, a row for each name in it; a trigger writes it.';
+comment on column {schema}.dependency.upstream is 'Internal: the periodic task that comes first.';
+comment on column {schema}.dependency.downstream is 'Internal: the periodic task that names it.';
+
+comment on table {schema}.dependency_turn is
+    'Internal: what beats have to look at, because something has ended or changed before it.';
+comment on column {schema}.dependency_turn.upstream is 'Internal: a periodic task that has ended: all after it.';
+comment on column {schema}.dependency_turn.downstream is 'Internal: a periodic task to look at; else NULL.';
+comment on column {schema}.dependency_turn.tries is 'Internal: how often a beat has found it locked.';
 
 comment on table {schema}.blackout is
     'Blackout windows with a name, for the column blackout of many periodic tasks: window: name. When one changes, the beats plan the periodic tasks that use it again. A wrong value is refused with SQLSTATE 22023.';
@@ -66,6 +99,7 @@ comment on column {schema}.change.job is 'The job, if it is about one.';
 comment on column {schema}.change.backfill is 'The backfill, if it is about one.';
 comment on column {schema}.change.reason is
     'Why: what the caller gave as reason or note, or what the session has set as pgbeat.reason.';
+comment on sequence {schema}.change_id_seq is 'Internal: the ids of changes.';
 
 comment on view {schema}.upcoming is 'When each periodic task is due next; without those that are paused, finished or have a problem.';
 comment on column {schema}.upcoming.name is 'The name of the periodic task.';
@@ -154,7 +188,116 @@ comment on column {schema}.job.due_at is
 comment on column {schema}.job.group_name is 'The group of its periodic task when it was decided.';
 
 comment on table {schema}.active_job is 'Internal: the jobs that are not final. Read the view job.';
+comment on column {schema}.active_job.id is 'Internal: the Celery task id.';
+comment on column {schema}.active_job.periodic_task is 'Internal: the name of the periodic task.';
+comment on column {schema}.active_job.scheduled_for is 'Internal: the instant of the occurrence.';
+comment on column {schema}.active_job.due_at is 'Internal: when it was due, with jitter and deferral; NULL for a manual job.';
+comment on column {schema}.active_job.origin is 'Internal: schedule, catchup, backfill or manual.';
+comment on column {schema}.active_job.state is
+    'Internal: pending, sent, running, retrying, buffered, waiting, error or created.';
+comment on column {schema}.active_job.exclusive is
+    'Internal: whether it is the one job of its periodic task; the unique index job_one_at_a_time allows one such row for each name.';
+comment on column {schema}.active_job.task is 'Internal: the Celery task.';
+comment on column {schema}.active_job.queue is 'Internal: the queue; NULL: where the app routes the task.';
+comment on column {schema}.active_job.message is 'Internal: the arguments and options that its message is made from.';
+comment on column {schema}.active_job.on_lost is 'Internal: on_lost of the periodic task when the job was made.';
+comment on column {schema}.active_job.tracking is 'Internal: what reports its end: full (the workers), result (the result backend) or send (nothing).';
+comment on column {schema}.active_job.min_gap is 'Internal: min_gap of the periodic task when the job was made.';
+comment on column {schema}.active_job.max_run_time is 'Internal: max_run_time of the periodic task when the job was made.';
+comment on column {schema}.active_job.pause_after_failures is
+    'Internal: pause_after_failures of the periodic task when the job was made; NULL for a backfill.';
+comment on column {schema}.active_job.pickup_deadline is
+    'Internal: how long it may wait for a worker before it is sent again.';
+comment on column {schema}.active_job.created_at is 'Internal: when it was decided.';
+comment on column {schema}.active_job.sent_at is 'Internal: when a beat recorded that the broker had the message.';
+comment on column {schema}.active_job.started_at is 'Internal: when it first started.';
+comment on column {schema}.active_job.attempt_at is 'Internal: when this attempt started.';
+comment on column {schema}.active_job.busy_until is
+    'Internal: its deadline. After it a beat sends the job again, runs it again or gives it up.';
+comment on column {schema}.active_job.check_at is
+    'Internal: no beat has to look at it before then; never later than busy_until.';
+comment on column {schema}.active_job.run is 'Internal: how often it was to run again after it was lost.';
+comment on column {schema}.active_job.attempt is 'Internal: how many retries came before this attempt.';
+comment on column {schema}.active_job.sends is 'Internal: how often a beat began to send its message.';
+comment on column {schema}.active_job.resends is 'Internal: how often it was sent again because no worker had started it.';
+comment on column {schema}.active_job.refusals is 'Internal: how many attempts to send its message have failed.';
+comment on column {schema}.active_job.token is 'Internal: the start that the row belongs to.';
+comment on column {schema}.active_job.marked_by is 'Internal: the beat that sends it.';
+comment on column {schema}.active_job.marked_at is 'Internal: since when; the mark is valid for its lease.';
+comment on column {schema}.active_job.mark_lease is
+    'Internal: how long the mark is valid: the lease of the beat that set it.';
+comment on column {schema}.active_job.beat is 'Internal: the beat that sent it last.';
+comment on column {schema}.active_job.worker is 'Internal: the worker that started it.';
+comment on column {schema}.active_job.error is 'Internal: what went wrong last.';
+comment on column {schema}.active_job.waits_for is
+    'Internal: what a job waits for: predecessor (another job of its name), upstream (the tasks in after) or slot (a slot in its group).';
+comment on column {schema}.active_job.waited is
+    'Internal: whether it has waited; then a later occurrence does not make it too late.';
+comment on column {schema}.active_job.stop_request is
+    'Internal: what the worker is asked to do with it while it runs: cancel or terminate.';
+comment on column {schema}.active_job.group_name is 'Internal: the group of the periodic task when the job was made.';
+comment on column {schema}.active_job.slot is
+    'Internal: its slot in its group, from 1; 0 if the group had no limit when the job was made or released; NULL while it waits.';
+comment on column {schema}.active_job.on_error is 'Internal: on_error of the periodic task when the job was made.';
+comment on column {schema}.active_job.backfill is 'Internal: the backfill that made it.';
+comment on column {schema}.active_job.kind is 'Internal: kind of the periodic task when the job was made.';
+comment on column {schema}.active_job.target is 'Internal: target of the periodic task when the job was made.';
+comment on column {schema}.active_job.due_in is 'Internal: due_in of the periodic task when the job was made.';
+comment on column {schema}.active_job.due_by is
+    'Internal: when the job for people is overdue, counted from when it could be picked up.';
+comment on column {schema}.active_job.owner is 'Internal: the person who has the job for people.';
+
+comment on table {schema}.open_work is
+    'Internal: what people may pick up, a row for each job and each of its targets. Call my_work().';
+comment on column {schema}.open_work.target is 'Internal: a user or a role; an empty text for anybody.';
+comment on column {schema}.open_work.due_by is 'Internal: when it is overdue; infinity for never.';
+comment on column {schema}.open_work.scheduled_for is 'Internal: the instant of the occurrence.';
+comment on column {schema}.open_work.job is 'Internal: the job.';
+comment on column {schema}.open_work.is_new is
+    'Internal: whether no beat has sent the signal about the job yet; in one row of each job.';
+
+comment on table {schema}.lost_message is
+    'Internal: the jobs whose message the broker has lost, as beats have noticed. The view overdue shows them.';
+comment on column {schema}.lost_message.job is 'Internal: the job.';
+comment on column {schema}.lost_message.noticed_at is
+    'Internal: when a beat noticed it; the note counts until the job goes on or is sent again.';
+
 comment on table {schema}.finished_job is 'Internal: the jobs that are final, partitioned by day. Read the view job.';
+comment on column {schema}.finished_job.id is 'Internal: the Celery task id.';
+comment on column {schema}.finished_job.periodic_task is 'Internal: the name of the periodic task.';
+comment on column {schema}.finished_job.scheduled_for is 'Internal: the instant of the occurrence.';
+comment on column {schema}.finished_job.last_scheduled_for is
+    'Internal: the end of the range, if several occurrences were skipped together.';
+comment on column {schema}.finished_job.occurrences is 'Internal: how many occurrences the row records.';
+comment on column {schema}.finished_job.origin is 'Internal: schedule, catchup, backfill or manual.';
+comment on column {schema}.finished_job.state is
+    'Internal: succeeded, failed, revoked, expired, lost, skipped or untracked.';
+comment on column {schema}.finished_job.reason is 'Internal: why it was skipped.';
+comment on column {schema}.finished_job.blocked_by is 'Internal: the job that blocked it.';
+comment on column {schema}.finished_job.task is 'Internal: the Celery task.';
+comment on column {schema}.finished_job.queue is 'Internal: the queue; NULL: where the app routes the task.';
+comment on column {schema}.finished_job.restart_data is
+    'Internal: what a lost job that never started needs to start after all.';
+comment on column {schema}.finished_job.created_at is 'Internal: when it was decided; the partition follows from it.';
+comment on column {schema}.finished_job.sent_at is 'Internal: when a beat recorded that the broker had the message.';
+comment on column {schema}.finished_job.started_at is 'Internal: when it first started.';
+comment on column {schema}.finished_job.finished_at is 'Internal: when it became final.';
+comment on column {schema}.finished_job.run is 'Internal: how often it was to run again after it was lost.';
+comment on column {schema}.finished_job.attempt is 'Internal: how many retries came before the last attempt.';
+comment on column {schema}.finished_job.sends is 'Internal: how often a beat began to send its message.';
+comment on column {schema}.finished_job.beat is 'Internal: the beat that sent it last.';
+comment on column {schema}.finished_job.worker is 'Internal: the worker that started it.';
+comment on column {schema}.finished_job.error is 'Internal: what went wrong.';
+comment on column {schema}.finished_job.busy_until is 'Internal: its deadline when it ended.';
+comment on column {schema}.finished_job.arguments is
+    'Internal: args and kwargs of a manual job that has not succeeded, for retry_job().';
+comment on column {schema}.finished_job.owner is 'Internal: the person who had the job for people when it ended.';
+comment on column {schema}.finished_job.due_by is 'Internal: when the job for people was to be done by.';
+comment on column {schema}.finished_job.note is 'Internal: what its owner said of its end.';
+comment on column {schema}.finished_job.due_at is 'Internal: as in the view job.';
+comment on column {schema}.finished_job.group_name is 'Internal: as in the view job.';
+comment on table {schema}.finished_job_default is
+    'Internal: the partition of finished_job for days that have none of their own.';
 
 comment on table {schema}.node is 'The beats and workers whose last heartbeat is less than a day old.';
 comment on column {schema}.node.id is 'Host, boot, process and a random part: never used again.';
@@ -240,6 +383,11 @@ comment on table {schema}.schema_version is 'The version of this schema; one row
 comment on column {schema}.schema_version.version is 'The last migration that was applied.';
 comment on column {schema}.schema_version.min_compatible is 'Packages that know at least this version can work with the schema.';
 comment on column {schema}.schema_version.definitions is 'The checksum of the functions and views that were applied last.';
+
+comment on table {schema}.last_author is
+    'Internal: what only one transaction at a time may do, and which has done it last.';
+comment on column {schema}.last_author.what is 'Internal: the column that is written, or the function.';
+comment on column {schema}.last_author.transaction is 'Internal: the id of the transaction.';
 
 comment on function {schema}.now() is 'The clock of the schema: everything that decides about time reads it.';
 comment on function {schema}.known_options() is 'The apply_async options that a periodic task may have.';

@@ -434,7 +434,7 @@ $$;
 
 revoke execute on function {schema}.one_author(text) from public;
 
--- They wait before they lock a row.
+-- Have authors of `waits_for` come one after the other, before they lock a row.
 create or replace function {schema}.task_group_to_be_written() returns trigger
 language plpgsql security definer
 set search_path = pg_catalog, pg_temp

@@ -39,16 +39,17 @@ create trigger active_job_for_people
     for each row when (new.kind = 'human')
     execute function {schema}.active_job_for_people();
 
--- What a job that has waited becomes when nothing keeps it any more: for people or to be sent. The statements that end
--- a wait set these columns.
+-- The state of a job that has waited when nothing keeps it any more: for people or to be sent.
 create or replace function {schema}.ready_state(kind text) returns text
 language sql immutable parallel safe
 as $$ select case when kind = 'human' then 'created' else 'pending' end $$;
 
+-- Until when a job that has waited counts as busy when nothing keeps it any more.
 create or replace function {schema}.ready_busy_until(kind text, pickup_deadline interval) returns timestamptz
 language sql stable parallel safe
 as $$ select case when kind = 'human' then 'infinity' else {schema}.now() + pickup_deadline end $$;
 
+-- When a beat looks at a job that has waited when nothing keeps it any more.
 create or replace function {schema}.ready_check_at(kind text) returns timestamptz
 language sql immutable parallel safe
 as $$ select case when kind = 'human' then timestamptz 'infinity' else '-infinity' end $$;

@@ -259,7 +259,7 @@ create trigger periodic_task_updated
                   and old.planned_ahead is not distinct from new.planned_ahead))
     execute function {schema}.periodic_task_written();
 
--- A named window: a change of it changes the times of all rows that use it.
+-- Refuse a named window that is wrong, and the removal or another name of one that is in use.
 create or replace function {schema}.blackout_written() returns trigger
 language plpgsql
 set search_path = pg_catalog, pg_temp
@@ -291,8 +291,8 @@ create trigger blackout_written
     before insert or update or delete on {schema}.blackout
     for each row execute function {schema}.blackout_written();
 
--- In name order, as every statement that writes to many rows. It acts for the owner: no author may write the column
--- windows_revision.
+-- Have the rows planned again that use a named window that has changed; in name order, as every statement that writes
+-- to many rows. It acts for the owner: no author may write the column windows_revision.
 create or replace function {schema}.replan_users_of_window() returns trigger
 language plpgsql security definer
 set search_path = pg_catalog, pg_temp

@@ -164,7 +164,8 @@ begin
 end
 $$;
 
--- One field of a cron line. What only days have (L, 15W, mon#2) and what is hashed (H) is left to Python.
+-- Refuse a field of a cron line that can never work. What only days have (L, 15W, mon#2) and what is hashed (H) is left
+-- to Python.
 create or replace function {schema}.validate_cron_field(given text, field text, value text) returns void
 language plpgsql
 as $$
@@ -201,8 +202,8 @@ begin
 end
 $$;
 
--- A cron line of five, six (seconds first) or seven fields (year last), or a nickname. `both_days` is Celery's
--- rule, by which a day has to match its date and its weekday.
+-- Refuse what is no cron line of five, six (seconds first) or seven fields (year last), or a nickname. `both_days` is
+-- Celery's rule, by which a day has to match its date and its weekday.
 create or replace function {schema}.validate_cron(given text, body text, both_days boolean) returns void
 language plpgsql
 as $$
@@ -260,7 +261,7 @@ begin
 end
 $$;
 
--- An ISO 8601 duration that is longer than nothing.
+-- Refuse what is no ISO 8601 duration, or none that is longer than nothing.
 create or replace function {schema}.validate_duration(given text, duration text) returns void
 language plpgsql
 as $$
@@ -276,7 +277,7 @@ begin
 end
 $$;
 
--- What follows `every`: `30s`, `1h30m`, `5 minutes`, `minute`, or an ISO 8601 duration.
+-- Refuse what cannot follow `every`: `30s`, `1h30m`, `5 minutes`, `minute`, or an ISO 8601 duration.
 create or replace function {schema}.validate_interval(given text, body text) returns void
 language plpgsql
 as $$
@@ -311,7 +312,7 @@ begin
 end
 $$;
 
--- A full date such as 2026-12-08, alone or with a time; anything else passes.
+-- Refuse a full date, such as 2026-12-08, alone or with a time, that does not exist; anything else passes.
 create or replace function {schema}.validate_moment(given text, moment text) returns void
 language plpgsql
 as $$
@@ -336,7 +337,7 @@ begin
 end
 $$;
 
--- ISO 8601: a date or date-time, a duration, or `R5/start/end/step`.
+-- Refuse ISO 8601 that can never work: a date or date-time, a duration, or `R5/start/end/step`.
 create or replace function {schema}.validate_iso(given text, body text) returns void
 language plpgsql
 as $$
@@ -368,7 +369,8 @@ begin
 end
 $$;
 
--- A systemd calendar event, `[weekdays] [date] [time] [zone]`: its numbers, its steps and its zone.
+-- Refuse a systemd calendar event, `[weekdays] [date] [time] [zone]`, that can never work: its numbers, its steps and
+-- its zone.
 create or replace function {schema}.validate_calendar(given text, body text) returns void
 language plpgsql
 as $$
@@ -415,7 +417,7 @@ begin
 end
 $$;
 
--- A recurrence set of RFC 5545: only what would make it endless, or puts it nowhere.
+-- Refuse a recurrence set of RFC 5545 that can never work: only what would make it endless, or puts it nowhere.
 create or replace function {schema}.validate_rrule(given text, body text) returns void
 language plpgsql
 as $$
@@ -483,7 +485,8 @@ begin
 end
 $$;
 
--- A schedule of any kind; `given` is the whole text that it is a part of, which a refusal shows.
+-- Refuse a schedule of any kind that can never work; `given` is the whole text that it is a part of, which a refusal
+-- shows.
 create or replace function {schema}.validate_schedule_in(given text, schedule text) returns void
 language plpgsql
 as $$
@@ -573,7 +576,7 @@ as $$
     end
 $$;
 
--- A window that is written out: a schedule that opens it, and how long it stays open.
+-- Refuse a window that is written out and can never work: a schedule that opens it, and how long it stays open.
 create or replace function {schema}.validate_window(given text, body text) returns void
 language plpgsql
 as $$
@@ -706,7 +709,7 @@ as $$
     where octet_length(given::text) > 100
 $$;
 
--- The options: known ones only, each with a value of its kind. NULL means the app's own value.
+-- Refuse options that are unknown, or have a value of the wrong kind. NULL means the app's own value.
 create or replace function {schema}.validate_options(options jsonb) returns void
 language plpgsql
 as $$
@@ -968,7 +971,8 @@ begin
 end
 $$;
 
--- The whole definition of a periodic task. Called by the row trigger, so its errors come before those of the CHECKs.
+-- Refuse a definition of a periodic task that can never work. Called by the row trigger, so its errors come before
+-- those of the CHECKs.
 create or replace function {schema}.validate_periodic_task(task {schema}.periodic_task) returns void
 language plpgsql
 as $$
@@ -1031,9 +1035,9 @@ begin
 end
 $$;
 
--- What an author writes beside the definition, and the texts without effect; `stored` is the row as it was, NULL for a
--- new one. A value from before a rule existed prevents no other write. A CHECK would show the whole row in its error,
--- and the arguments of a sensitive one with it.
+-- Refuse what is wrong of what an author writes beside the definition, and of the texts without effect; `stored` is the
+-- row as it was, NULL for a new one. A value from before a rule existed prevents no other write. A CHECK would show the
+-- whole row in its error, and the arguments of a sensitive one with it.
 create or replace function {schema}.validate_state(task {schema}.periodic_task, stored {schema}.periodic_task)
 returns void
 language plpgsql
@@ -1057,7 +1061,7 @@ begin
 end
 $$;
 
--- A named blackout window. Called by the trigger of that table.
+-- Refuse a named blackout window that is wrong. Called by the trigger of that table.
 create or replace function {schema}.validate_blackout(blackout {schema}.blackout) returns void
 language plpgsql
 as $$
@@ -1079,7 +1083,7 @@ begin
 end
 $$;
 
--- A group. Called by the trigger of that table.
+-- Refuse a group that is wrong. Called by the trigger of that table.
 create or replace function {schema}.validate_group(task_group {schema}.task_group) returns void
 language plpgsql
 as $$
@@ -1114,7 +1118,7 @@ begin
 end
 $$;
 
--- The groups that a group waits for: known ones, and none that waits for this one.
+-- Refuse a group that waits for one that is not there, or that waits for it.
 create or replace function {schema}.validate_order_of_groups(task_group {schema}.task_group) returns void
 language plpgsql
 set search_path = pg_catalog, pg_temp
