@@ -21,8 +21,11 @@ import hypothesis
 import pytest
 import redis
 
+from celery_pgbeat.api import PgBeat
 from celery_pgbeat.embedded import Postgres, Server, ServerUnavailable, Valkey
 from celery_pgbeat.embedded.databases import create_database, drop_database
+from celery_pgbeat.postgres.beat_queries import BeatQueries
+from tests.harness import ticks
 from tests.harness.clock import Clock
 from tests.harness.databases import migrate_database
 from tests.harness.management import Management
@@ -32,6 +35,8 @@ from tests.harness.processes import Cluster
 from tests.harness.rabbitmq import RabbitMQ
 from tests.harness.role import Role
 from tests.harness.servers import POSTGRES_OPTIONS, missing
+from tests.harness.session import Session
+from tests.harness.shell import Run, shell_on
 
 # Commands show times in the zone of the machine; processes that a test starts inherit it.
 os.environ["TZ"] = "UTC"
@@ -92,6 +97,34 @@ def migrated_database(postgres_server: str, migrated_template: str, unique_name:
     name = unique_name()
     yield create_database(postgres_server, name, template=migrated_template)
     drop_database(postgres_server, name)
+
+
+@pytest.fixture
+def session(migrated_database: str) -> Session:
+    """A plain client of `migrated_database`."""
+    return Session(migrated_database)
+
+
+@pytest.fixture
+def store(migrated_database: str) -> Iterator[BeatQueries]:
+    """The statements of a beat called `beat-a` on `migrated_database`."""
+    made = ticks.beat(migrated_database)
+    yield made
+    made.database.close()
+
+
+@pytest.fixture
+def beat(migrated_database: str) -> Iterator[PgBeat]:
+    """The Python API on `migrated_database`."""
+    made = PgBeat(url=migrated_database)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def run(migrated_database: str) -> Run:
+    """The shell on `migrated_database`."""
+    return shell_on(migrated_database)
 
 
 @pytest.fixture(scope="module")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from types import SimpleNamespace
@@ -25,12 +25,11 @@ from celery_pgbeat.moving.readers.sent_lines import sent_in
 from celery_pgbeat.moving.recorder import Recorder
 from tests.harness.cli_shapes import WITH_WORDS, fault
 from tests.harness.session import Session
+from tests.harness.shell import Run
 
 NOON = datetime(2026, 12, 24, 12, tzinfo=timezone.utc)
 SECOND = timedelta(seconds=1)
 HOUR = timedelta(hours=1)
-
-Run = Callable[..., Result]
 
 
 def after(*seconds: float) -> list[datetime]:

@@ -37,11 +37,6 @@ def clock(migrated_database: str) -> Clock:
 
 
 @pytest.fixture
-def session(migrated_database: str) -> Session:
-    return Session(migrated_database)
-
-
-@pytest.fixture
 def store(migrated_database: str, clock: Clock) -> BeatQueries:
     return beat(migrated_database)
 

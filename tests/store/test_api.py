@@ -63,15 +63,6 @@ HIDDEN = {
 }
 
 
-@pytest.fixture(params=["psycopg2", "psycopg"])
-def beat(request: pytest.FixtureRequest, migrated_database: str) -> Iterator[PgBeat]:
-    """A door on each of the drivers."""
-    url = normalise_url(migrated_database).set(drivername=f"postgresql+{request.param}")
-    made = PgBeat(url=url.render_as_string(hide_password=False))
-    yield made
-    made.close()
-
-
 def written(beat: PgBeat, name: str) -> tuple[Any, ...]:
     """What changes with every write to a row."""
     (row,) = beat.database.execute(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable
 from datetime import datetime, timedelta, timezone
 from decimal import Decimal
 from typing import Any, TypeVar
@@ -27,13 +27,6 @@ from celery_pgbeat.postgres.engine import normalise_url
 
 Result = TypeVar("Result")
 LONG_AGO = datetime(2026, 4, 1, tzinfo=timezone.utc)
-
-
-@pytest.fixture
-def beat(migrated_database: str) -> Iterator[PgBeat]:
-    made = PgBeat(migrated_database)
-    yield made
-    made.close()
 
 
 def in_session(beat: PgBeat, use: Callable[[AsyncSession], Awaitable[Result]]) -> Result:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
 from datetime import date, datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
@@ -12,16 +11,14 @@ from zoneinfo import ZoneInfo
 
 import pytest
 from celery import Celery
-from click.testing import CliRunner, Result
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from celery_pgbeat import PgBeat
-from celery_pgbeat.cli import main
 from celery_pgbeat.errors import InvalidPeriodicTask, UnknownTimezone
-from celery_pgbeat.postgres.engine import normalise_url
 from celery_pgbeat.schedules import own_zone
 from tests.harness.session import Session
+from tests.harness.shell import Run
 from tests.unit.schedules.zone_texts import FOLLOWING, NAMED
 
 UTC = timezone.utc
@@ -37,28 +34,11 @@ MAY = ("2026-05-01", "2026-05-31")
 FAR = "2100-03-01 12:00Z"
 
 
-@pytest.fixture(params=["psycopg2", "psycopg"])
-def url(request: pytest.FixtureRequest, migrated_database: str) -> str:
-    chosen = normalise_url(migrated_database).set(drivername=f"postgresql+{request.param}")
-    return chosen.render_as_string(hide_password=False)
-
-
 @pytest.fixture
 def session(migrated_database: str) -> Session:
     made = Session(migrated_database)
     made.rows("set timezone = 'Asia/Tokyo'")  # the zone of the session decides nothing
     return made
-
-
-@pytest.fixture
-def beat(url: str) -> Iterator[PgBeat]:
-    made = PgBeat(url=url)
-    yield made
-    made.close()
-
-
-def run(url: str, *words: str) -> Result:
-    return CliRunner().invoke(main, ["--url", url, *words])
 
 
 def range_of(session: Session) -> tuple[datetime, datetime]:
@@ -68,7 +48,7 @@ def range_of(session: Session) -> tuple[datetime, datetime]:
 
 
 def in_three_ways(
-    session: Session, beat: PgBeat, url: str, name: str, since: str, until: str
+    session: Session, beat: PgBeat, run: Run, name: str, since: str, until: str
 ) -> list[tuple[datetime, datetime]]:
     """Ask for the same range of days in SQL (as literals, and as dates), in Python and at the shell."""
     found = []
@@ -77,23 +57,23 @@ def in_three_ways(
         found.append(range_of(session))
     beat.backfill(name, date.fromisoformat(since), date.fromisoformat(until))
     found.append(range_of(session))
-    shell = run(url, "backfill", name, since, until)
+    shell = run("backfill", name, since, until)
     assert 0 == shell.exit_code, shell.output
     found.append(range_of(session))
     return found
 
 
 def test_may_has_31_runs_at_22_in_new_york_in_sql_in_python_and_at_the_shell(
-    session: Session, beat: PgBeat, url: str
+    session: Session, beat: PgBeat, run: Run
 ) -> None:
     beat.schedule("us", "t", "0 22 * * *", timezone="America/New_York")
 
-    ranges = in_three_ways(session, beat, url, "us", *MAY)
+    ranges = in_three_ways(session, beat, run, "us", *MAY)
 
     begin, end = datetime(2026, 5, 1, 4, tzinfo=UTC), datetime(2026, 6, 1, 4, tzinfo=UTC)
     assert {(begin, end - timedelta(microseconds=1))} == set(ranges)
     told = beat.backfill("us", date(2026, 5, 1), date(2026, 5, 31), dry_run=True)
-    shown = json.loads(run(url, "backfill", "us", *MAY, "--dry-run", "--json").stdout)
+    shown = json.loads(run("backfill", "us", *MAY, "--dry-run", "--json").stdout)
     assert (31, 31) == (told.total, shown["total"])
     local = told.first[0].astimezone(ZoneInfo("America/New_York"))
     assert (2026, 5, 1, 22) == (local.year, local.month, local.day, local.hour)
@@ -105,11 +85,11 @@ def test_may_has_31_runs_at_22_in_new_york_in_sql_in_python_and_at_the_shell(
     ["2018-11-04", "2018-02-17", "2018-02-18", "2022-03-27", "2022-11-06", "2022-10-02", "2023-04-02", "2012-04-01"],
 )
 def test_a_day_on_which_the_clocks_change_is_the_same_whole_day_in_every_language(
-    session: Session, beat: PgBeat, url: str, zone: str, day: str
+    session: Session, beat: PgBeat, run: Run, zone: str, day: str
 ) -> None:
     beat.schedule("x", "t", "0 22 * * *", timezone=zone)
 
-    (only,) = set(in_three_ways(session, beat, url, "x", day, day))
+    (only,) = set(in_three_ways(session, beat, run, "x", day, day))
 
     around = [instant.astimezone(ZoneInfo(zone)).date().isoformat() for instant in only]
     assert [day, day] == around
@@ -135,7 +115,7 @@ def test_postgres_finds_the_instant_of_a_reading_as_python_does(session: Session
     "reading", ["2026-11-01 01:30", "2026-11-01 01:00", "2026-11-01 02:00", "2026-03-08 02:30", "2026-03-08 03:00"]
 )
 def test_a_reading_in_a_gap_or_an_overlap_is_the_same_instant_in_every_language(
-    session: Session, beat: PgBeat, url: str, reading: str
+    session: Session, beat: PgBeat, run: Run, reading: str
 ) -> None:
     session.rows(
         "create or replace function pgbeat.now() returns timestamptz language sql stable as $$ "
@@ -148,7 +128,7 @@ def test_a_reading_in_a_gap_or_an_overlap_is_the_same_instant_in_every_language(
     sql = range_of(session)
     beat.backfill("x", naive, naive)
     python = range_of(session)
-    assert 0 == run(url, "backfill", "x", reading, reading).exit_code
+    assert 0 == run("backfill", "x", reading, reading).exit_code
 
     assert sql == python == range_of(session)
 
@@ -159,14 +139,14 @@ def test_postgres_finds_the_zone_in_a_text_as_python_does(session: Session, text
 
 
 def test_the_days_of_a_text_with_a_zone_of_its_own_are_those_of_that_zone(
-    session: Session, beat: PgBeat, url: str
+    session: Session, beat: PgBeat, run: Run
 ) -> None:
     beat.schedule("x", "t", "CRON_TZ=America/New_York 0 22 * * *", timezone="Europe/Berlin")
 
-    assert {datetime(2026, 5, 1, 4, tzinfo=UTC)} == {begin for begin, _ in in_three_ways(session, beat, url, "x", *MAY)}
+    assert {datetime(2026, 5, 1, 4, tzinfo=UTC)} == {begin for begin, _ in in_three_ways(session, beat, run, "x", *MAY)}
 
 
-def test_an_instant_with_an_offset_stays_what_it_is(session: Session, beat: PgBeat, url: str) -> None:
+def test_an_instant_with_an_offset_stays_what_it_is(session: Session, beat: PgBeat, run: Run) -> None:
     beat.schedule("x", "t", "0 22 * * *", timezone="America/New_York")
     texts = ("2026-05-01T00:00Z", "2026-05-31T00:00+02:00")
     expected = (datetime(2026, 5, 1, tzinfo=UTC), datetime(2026, 5, 30, 22, tzinfo=UTC))
@@ -177,12 +157,12 @@ def test_an_instant_with_an_offset_stays_what_it_is(session: Session, beat: PgBe
     assert expected == range_of(session)
     beat.backfill("x", *expected)
     assert expected == range_of(session)
-    assert 0 == run(url, "backfill", "x", *texts).exit_code
+    assert 0 == run("backfill", "x", *texts).exit_code
     assert expected == range_of(session)
     assert "Asia/Tokyo" == session.value("show timezone")
 
 
-def test_a_range_up_to_today_ends_now(session: Session, beat: PgBeat, url: str) -> None:
+def test_a_range_up_to_today_ends_now(session: Session, beat: PgBeat, run: Run) -> None:
     beat.schedule("x", "t", "0 22 * * *", timezone="Pacific/Kiritimati")
     today = session.value("select (pgbeat.now() at time zone 'Pacific/Kiritimati')::date")
     present = session.value("select pgbeat.now()").astimezone(UTC)
@@ -190,7 +170,7 @@ def test_a_range_up_to_today_ends_now(session: Session, beat: PgBeat, url: str) 
     for words in ((MAY[0], today.isoformat()), (MAY[0], "today")):
         session.value("select pgbeat.backfill('x', %s::text, %s::text)", *words)
         assert timedelta(0) <= range_of(session)[1] - present < timedelta(minutes=5)
-        assert 0 == run(url, "backfill", "x", *words).exit_code
+        assert 0 == run("backfill", "x", *words).exit_code
         assert timedelta(0) <= range_of(session)[1] - present < timedelta(minutes=5)
     beat.backfill("x", date(2026, 5, 1), today)
     assert timedelta(0) <= range_of(session)[1] - present < timedelta(minutes=5)
@@ -202,10 +182,10 @@ def test_a_range_up_to_today_ends_now(session: Session, beat: PgBeat, url: str) 
         with pytest.raises(InvalidPeriodicTask, match="which is still to come"):
             refuse()
     assert "which is still to come" in str(session.refusal("select pgbeat.backfill('x', %s, %s)", tomorrow, tomorrow))
-    assert "which is still to come" in run(url, "backfill", "x", MAY[0], "tomorrow").stderr
+    assert "which is still to come" in run("backfill", "x", MAY[0], "tomorrow").stderr
 
 
-def test_yesterday_is_that_of_the_row_s_zone_at_the_shell_and_in_sql(session: Session, beat: PgBeat, url: str) -> None:
+def test_yesterday_is_that_of_the_row_s_zone_at_the_shell_and_in_sql(session: Session, beat: PgBeat, run: Run) -> None:
     for zone in ("Pacific/Kiritimati", "Pacific/Marquesas"):
         beat.schedule("x", "t", "0 22 * * *", timezone=zone)
         day = session.value("select (pgbeat.now() at time zone %s)::date - 1", zone)
@@ -214,22 +194,22 @@ def test_yesterday_is_that_of_the_row_s_zone_at_the_shell_and_in_sql(session: Se
 
         session.value("select pgbeat.backfill('x', 'yesterday', 'Yesterday')")
         assert expected == range_of(session)
-        assert 0 == run(url, "backfill", "x", "yesterday", "yesterday").exit_code
+        assert 0 == run("backfill", "x", "yesterday", "yesterday").exit_code
         assert expected == range_of(session)
 
 
-def test_one_day_alone_is_that_day_at_the_shell(session: Session, beat: PgBeat, url: str) -> None:
+def test_one_day_alone_is_that_day_at_the_shell(session: Session, beat: PgBeat, run: Run) -> None:
     beat.schedule("x", "t", "0 22 * * *", timezone="Pacific/Kiritimati")
     for words, day in ((("backfill", "x"), "2026-05-01"), (("backfill", "start", "x"), "yesterday")):
-        assert 0 == run(url, *words, day, day).exit_code
+        assert 0 == run(*words, day, day).exit_code
         expected = range_of(session)
         session.rows("delete from pgbeat.backfill")
 
-        assert 0 == run(url, *words, day).exit_code
+        assert 0 == run(*words, day).exit_code
         assert expected == range_of(session)
 
     for instant in ("2026-05-01 12:00Z", "2d"):
-        refused = run(url, "backfill", "x", instant)
+        refused = run("backfill", "x", instant)
         assert (2, True) == (refused.exit_code, "Missing argument 'UNTIL'" in refused.stderr)
 
 
@@ -237,7 +217,7 @@ def test_one_day_alone_is_that_day_at_the_shell(session: Session, beat: PgBeat, 
 
 
 def test_days_of_a_row_whose_zone_no_beat_has_filled_in_need_an_app_or_an_offset(
-    session: Session, beat: PgBeat, url: str
+    session: Session, beat: PgBeat, run: Run, migrated_database: str
 ) -> None:
     beat.schedule("x", "t", "0 22 * * *")
     session.rows("set timezone = 'UTC'")
@@ -249,13 +229,13 @@ def test_days_of_a_row_whose_zone_no_beat_has_filled_in_need_an_app_or_an_offset
         beat.backfill("x", day, day)
     with pytest.raises(UnknownTimezone, match="'x' has no timezone yet"):
         beat.backfill("x", datetime(2026, 5, 1, tzinfo=UTC), datetime(2026, 5, 2, tzinfo=UTC), dry_run=True)
-    assert "'x' has no timezone yet" in run(url, "backfill", "x", *MAY).stderr
+    assert "'x' has no timezone yet" in run("backfill", "x", *MAY).stderr
     for days in ("'2026-05-01', '2026-05-01'", "date '2026-05-01', date '2026-05-01'", "'yesterday', 'yesterday'"):
         refusal = session.refusal(f"select pgbeat.backfill('x', {days})")
         assert ("22023", True) == (refusal.pgcode, "without an offset, and 'x' has no timezone yet" in str(refusal))
     assert session.value("select pgbeat.backfill('x', '2026-05-01 00:00Z', '2026-05-02 00:00Z')")
     range_of(session)
-    with_app = PgBeat(app, url=url)
+    with_app = PgBeat(app, url=migrated_database)
     with_app.backfill("x", day, day)
     assert datetime(2026, 4, 30, 22, tzinfo=UTC) == range_of(session)[0]
     with_app.close()
@@ -306,7 +286,7 @@ def test_what_is_neither_a_date_nor_a_datetime_is_refused(beat: PgBeat) -> None:
 
 @pytest.mark.parametrize("schedule", ["every 1d", "every 30s", "R/PT1H", "PT5M", "P1D", "every: 5m"])
 def test_an_interval_that_has_no_occurrence_yet_says_why(
-    session: Session, beat: PgBeat, url: str, schedule: str
+    session: Session, beat: PgBeat, run: Run, schedule: str
 ) -> None:
     beat.schedule("x", "t", schedule, timezone="UTC")
     since, until = datetime(2026, 5, 1, tzinfo=UTC), datetime(2026, 5, 31, tzinfo=UTC)
@@ -318,8 +298,8 @@ def test_an_interval_that_has_no_occurrence_yet_says_why(
         with pytest.raises(InvalidPeriodicTask, match=said):
             beat.backfill("x", since, until, dry_run=dry_run)  # type: ignore[call-overload]
     assert (1, True) == (
-        run(url, "backfill", "x", *MAY).exit_code,
-        "earlier anchor" in run(url, "backfill", "x", *MAY).stderr,
+        run("backfill", "x", *MAY).exit_code,
+        "earlier anchor" in run("backfill", "x", *MAY).stderr,
     )
     refusal = session.refusal("select pgbeat.backfill('x', %s, %s)", since, until)
     assert "'x' has no occurrence up to 2026-05-31 00:00:00Z" in str(refusal)
@@ -329,13 +309,13 @@ def test_an_interval_that_has_no_occurrence_yet_says_why(
     assert session.value("select pgbeat.backfill('x', %s, %s)", since, until)
 
 
-def test_a_daily_interval_of_today_has_none_up_to_now_and_says_so(beat: PgBeat, url: str) -> None:
+def test_a_daily_interval_of_today_has_none_up_to_now_and_says_so(beat: PgBeat, run: Run) -> None:
     beat.schedule("x", "t", "R/P1D", timezone="UTC")
 
-    assert "'x' has no occurrence up to" in run(url, "backfill", "x", "2026-05-01", "now").stderr
+    assert "'x' has no occurrence up to" in run("backfill", "x", "2026-05-01", "now").stderr
 
 
-def test_the_examples_of_the_page_count_the_same(session: Session, beat: PgBeat, url: str) -> None:
+def test_the_examples_of_the_page_count_the_same(session: Session, beat: PgBeat, run: Run) -> None:
     """The numbers of docs/backfill.md, whose blocks are run by another test."""
     root = Path(__file__).parents[2]
 
@@ -346,5 +326,5 @@ def test_the_examples_of_the_page_count_the_same(session: Session, beat: PgBeat,
     days = tuple(date(*map(int, python[at : at + 3])).isoformat() for at in (0, 3))
     assert days == sql == shell
     beat.schedule("daily-sales", "t", "0 3 * * *", timezone="Europe/Berlin")
-    (only,) = set(in_three_ways(session, beat, url, "daily-sales", *days))
+    (only,) = set(in_three_ways(session, beat, run, "daily-sales", *days))
     assert 31 == beat.backfill("daily-sales", *only, dry_run=True).total

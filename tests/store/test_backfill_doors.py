@@ -4,30 +4,21 @@ from __future__ import annotations
 
 import json
 import uuid
-from collections.abc import Iterator
 from datetime import datetime, timedelta, timezone
 from typing import Any
 
 import pytest
-from click.testing import CliRunner, Result
 
 from celery_pgbeat.api import Backfill, PgBeat
-from celery_pgbeat.cli import confirmation, main
+from celery_pgbeat.cli import confirmation
 from celery_pgbeat.errors import BackfillOver, InvalidPeriodicTask, UnknownBackfill
-from celery_pgbeat.postgres.engine import normalise_url
+from tests.harness.shell import Run
 from tests.harness.situations import NOON, Situation
 from tests.harness.ticks import beat as a_beat
 from tests.store.test_backfill import Desk, end_job, hours, jobs
 
 UTC = timezone.utc
 DAY = ("2100-02-28T01:00Z", "2100-02-28T05:00Z")
-
-
-@pytest.fixture(params=["psycopg2", "psycopg"])
-def url(request: pytest.FixtureRequest, migrated_database: str) -> str:
-    """The database, on each of the drivers."""
-    chosen = normalise_url(migrated_database).set(drivername=f"postgresql+{request.param}")
-    return chosen.render_as_string(hide_password=False)
 
 
 @pytest.fixture
@@ -40,17 +31,6 @@ def hourly(situation: Situation) -> Situation:
 def desk(hourly: Situation, migrated_database: str) -> Desk:
     del hourly
     return Desk(a_beat(migrated_database))
-
-
-@pytest.fixture
-def beat(url: str) -> Iterator[PgBeat]:
-    made = PgBeat(url=url)
-    yield made
-    made.close()
-
-
-def run(url: str, *words: str, **given: Any) -> Result:
-    return CliRunner().invoke(main, ["--url", url, *words], **given)
 
 
 # --- Python
@@ -198,33 +178,33 @@ def test_a_dry_run_says_what_the_schedule_has_still_to_decide(beat: PgBeat, hour
 # --- the shell
 
 
-def test_a_range_is_filled_from_the_shell(url: str, hourly: Situation, desk: Desk) -> None:
-    begun = run(url, "backfill", "nightly", *DAY, "--mode", "all", "--max-active", "2")
+def test_a_range_is_filled_from_the_shell(run: Run, hourly: Situation, desk: Desk) -> None:
+    begun = run("backfill", "nightly", *DAY, "--mode", "all", "--max-active", "2")
 
     (row,) = hourly.session.rows("select * from pgbeat.backfill")
     assert (0, f"Started a backfill of 'nightly': {row['id']}\n") == (begun.exit_code, begun.stdout)
     assert (*hours(1, 5), "all", 2) == tuple(row[column] for column in ("since", "until", "mode", "max_active"))
     assert desk.turn()
-    heading, line = run(url, "backfills", "nightly").stdout.splitlines()
+    heading, line = run("backfills", "nightly").stdout.splitlines()
     assert ["BACKFILL", "PERIODIC", "TASK"] == heading.split()[:3]
     assert line.split()[1:7] == ["nightly", "running", "2", "of", "5", "2"]
-    cancelled = run(url, "cancel-backfill", row["id"])
+    cancelled = run("cancel-backfill", row["id"])
     assert "Cancelled the backfill of 'nightly': it has made 2 jobs, 2 of them still under way.\n" == cancelled.output
-    again = run(url, "cancel-backfill", row["id"])
+    again = run("cancel-backfill", row["id"])
     assert (1, True) == (again.exit_code, "there is nothing left to cancel" in again.stderr)
-    assert [] == json.loads(run(url, "backfills", "--state", "running", "--json").stdout)
+    assert [] == json.loads(run("backfills", "--state", "running", "--json").stdout)
 
 
-def test_an_instant_without_an_offset_is_read_in_the_zone_of_the_row(url: str, hourly: Situation) -> None:
-    assert 0 == run(url, "backfill", "nightly", "2100-02-28", "2100-02-28T05:00").exit_code
+def test_an_instant_without_an_offset_is_read_in_the_zone_of_the_row(run: Run, hourly: Situation) -> None:
+    assert 0 == run("backfill", "nightly", "2100-02-28", "2100-02-28T05:00").exit_code
 
     assert hours(0, 5) == [*hourly.session.row("select since, until from pgbeat.backfill").values()]
 
 
-def test_a_dry_run_shows_what_would_be_done_and_how_far_back_anything_is_known(url: str, hourly: Situation) -> None:
+def test_a_dry_run_shows_what_would_be_done_and_how_far_back_anything_is_known(run: Run, hourly: Situation) -> None:
     hourly.final("succeeded", hours(2)[0])
 
-    shown = run(url, "backfill", "nightly", *DAY, "--dry-run")
+    shown = run("backfill", "nightly", *DAY, "--dry-run")
 
     assert (
         "occurrences  5\n"
@@ -233,29 +213,29 @@ def test_a_dry_run_shows_what_would_be_done_and_how_far_back_anything_is_known(u
         "first        2100-02-28 01:00:00Z, 2100-02-28 03:00:00Z, 2100-02-28 04:00:00Z, 2100-02-28 05:00:00Z\n"
     ) == shown.stdout
     assert "The history begins at 2100-02-28 02:00:00Z: older occurrences count as missing.\n" == shown.stderr
-    told = json.loads(run(url, "backfill", "nightly", *DAY, "--dry-run", "--json").stdout)
+    told = json.loads(run("backfill", "nightly", *DAY, "--dry-run", "--json").stdout)
     assert (5, 4, 1, 0) == tuple(told[key] for key in ("total", "to_submit", "skipped", "undecided"))
     assert ["2100-02-28T01:00:00+00:00", "2100-02-28T03:00:00+00:00"] == told["first"][:2]
     assert 0 == hourly.session.value("select count(*) from pgbeat.backfill")
 
 
 def test_more_than_a_thousand_jobs_need_a_confirmation(
-    url: str, hourly: Situation, monkeypatch: pytest.MonkeyPatch
+    run: Run, hourly: Situation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(confirmation, "is_terminal", lambda: True)
     long = ("backfill", "nightly", "2099-02-28", "2100-02-28")
 
-    refused = run(url, *long, input="n\n")
+    refused = run(*long, input="n\n")
 
     assert (1, 0) == (refused.exit_code, hourly.session.value("select count(*) from pgbeat.backfill"))
     assert "Submit 8784 jobs of 'nightly'? [y/N]" in refused.stderr
     for words, answer in ((long, "y\n"), ((*long, "--yes"), ""), (("backfill", "nightly", *DAY), "")):
-        assert 0 == run(url, *words, input=answer).exit_code
+        assert 0 == run(*words, input=answer).exit_code
     assert 3 == hourly.session.value("select count(*) from pgbeat.backfill")
 
 
 def test_waiting_for_a_backfill_prints_its_end(
-    url: str, hourly: Situation, desk: Desk, monkeypatch: pytest.MonkeyPatch
+    run: Run, hourly: Situation, desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each look at how far it has come is, here, also the beat's turn and the worker's."""
 
@@ -266,15 +246,15 @@ def test_waiting_for_a_backfill_prints_its_end(
 
     monkeypatch.setattr("time.sleep", work)
 
-    waited = run(url, "backfill", "nightly", *DAY, "--wait")
+    waited = run("backfill", "nightly", *DAY, "--wait")
 
     assert 0 == waited.exit_code
     assert waited.stdout.endswith("state      finished\ntotal      5\nsubmitted  5\nskipped    0\nactive     0\n")
-    assert "finished" == json.loads(run(url, "backfill", "nightly", *DAY, "--wait", "--json").stdout)["state"]
+    assert "finished" == json.loads(run("backfill", "nightly", *DAY, "--wait", "--json").stdout)["state"]
 
 
 def test_waiting_for_a_backfill_that_cannot_go_on_prints_why(
-    url: str, hourly: Situation, desk: Desk, monkeypatch: pytest.MonkeyPatch
+    run: Run, hourly: Situation, desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def work(_seconds: float) -> None:
         hourly.session.rows("delete from pgbeat.periodic_task")
@@ -282,29 +262,29 @@ def test_waiting_for_a_backfill_that_cannot_go_on_prints_why(
 
     monkeypatch.setattr("time.sleep", work)
 
-    waited = run(url, "backfill", "nightly", *DAY, "--wait")
+    waited = run("backfill", "nightly", *DAY, "--wait")
 
     assert 1 == waited.exit_code
     assert "The backfill was cancelled before its end: its periodic task was removed or renamed\n" in waited.stderr
 
 
 def test_interrupting_the_wait_prints_how_to_cancel_the_backfill(
-    url: str, hourly: Situation, monkeypatch: pytest.MonkeyPatch
+    run: Run, hourly: Situation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def interrupt(_seconds: float) -> None:
         raise KeyboardInterrupt
 
     monkeypatch.setattr("time.sleep", interrupt)
 
-    waited = run(url, "backfill", "nightly", *DAY, "--wait")
+    waited = run("backfill", "nightly", *DAY, "--wait")
 
     row = hourly.session.row("select id, state from pgbeat.backfill")
     assert (1, "running") == (waited.exit_code, row["state"])
     assert f"backfill cancel {row['id']}`\n" in waited.stderr
 
 
-def test_the_clock_of_the_database_decides_what_is_in_the_future(url: str, hourly: Situation) -> None:
-    refused = run(url, "backfill", "nightly", "2100-02-28", datetime(2100, 3, 2, tzinfo=UTC).isoformat())
+def test_the_clock_of_the_database_decides_what_is_in_the_future(run: Run, hourly: Situation) -> None:
+    refused = run("backfill", "nightly", "2100-02-28", datetime(2100, 3, 2, tzinfo=UTC).isoformat())
 
     assert 1 == refused.exit_code
     assert "which is still to come" in refused.stderr

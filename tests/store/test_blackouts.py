@@ -9,19 +9,9 @@ import pytest
 from celery_pgbeat.planning import Postponed
 from celery_pgbeat.postgres.beat_queries import BeatQueries
 from tests.harness.session import Session, reason
-from tests.harness.ticks import HOUR, beat, jobs, make_due, planned, row_of, submit
+from tests.harness.ticks import HOUR, jobs, make_due, planned, row_of, submit
 
 NIGHT = ["0 0 * * * PT5H"]
-
-
-@pytest.fixture
-def session(migrated_database: str) -> Session:
-    return Session(migrated_database)
-
-
-@pytest.fixture
-def store(migrated_database: str) -> BeatQueries:
-    return beat(migrated_database)
 
 
 def plan_all(store: BeatQueries) -> None:

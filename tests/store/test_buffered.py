@@ -9,19 +9,9 @@ import pytest
 
 from celery_pgbeat.postgres.beat_queries import BeatQueries
 from tests.harness.session import Session
-from tests.harness.ticks import HOUR, beat, decided, insert, jobs, make_due
+from tests.harness.ticks import HOUR, decided, insert, jobs, make_due
 
 ON_TIME = timedelta(seconds=32)
-
-
-@pytest.fixture
-def session(migrated_database: str) -> Session:
-    return Session(migrated_database)
-
-
-@pytest.fixture
-def store(migrated_database: str) -> BeatQueries:
-    return beat(migrated_database)
 
 
 def catch_up(store: BeatQueries, count: int = 3, **columns: str) -> list[uuid.UUID]:

@@ -41,22 +41,10 @@ FULL: dict[str, Any] = {
 
 
 @pytest.fixture
-def beat(migrated_database: str) -> Iterator[PgBeat]:
-    made = PgBeat(url=migrated_database)
-    yield made
-    made.close()
-
-
-@pytest.fixture
 def store(migrated_database: str) -> Iterator[BeatQueries]:
     made = at_work(migrated_database)
     yield made
     made.database.close()
-
-
-@pytest.fixture
-def session(migrated_database: str) -> Session:
-    return Session(migrated_database)
 
 
 def role(session: Session) -> str:

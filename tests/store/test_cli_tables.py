@@ -16,8 +16,8 @@ from celery_pgbeat.cli.table import Column, columns_of
 from tests.harness.cli_shapes import SHAPES, WITH_WORDS, fault
 from tests.harness.every_state import ERROR, FINAL, LONG, fill
 from tests.harness.session import Session
+from tests.harness.shell import Run
 
-Run = Callable[..., Result]
 WIDTHS = (80, 100, 120, 200)
 WAITING, BACKFILLED = LONG("waiting"), LONG("backfilled")
 TABLES = ("list", "jobs", "upcoming", "overdue", "nodes", "groups", "backfills")

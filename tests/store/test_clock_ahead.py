@@ -28,11 +28,6 @@ HOURLY = "0 * * * *"
 
 
 @pytest.fixture
-def session(migrated_database: str) -> Session:
-    return Session(migrated_database)
-
-
-@pytest.fixture
 def store(migrated_database: str, database_clock: Clock) -> Iterator[BeatQueries]:
     """A beat at ten past noon, with a row `a` that runs each hour and waits for the next one."""
     database_clock.stand_at(TEN_PAST)

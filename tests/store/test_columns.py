@@ -8,8 +8,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
 import celery_pgbeat
 from celery_pgbeat.columns import DECLARED, INTERNAL, PUBLIC
 from celery_pgbeat.postgres.statements import rendered
@@ -18,11 +16,6 @@ from tests.harness.session import Session
 
 PACKAGE = Path(celery_pgbeat.__file__).parent
 NOTE = '    note: str | None = free_text("A note; free text.")\n'
-
-
-@pytest.fixture
-def session(migrated_database: str) -> Session:
-    return Session(migrated_database)
 
 
 def test_the_table_of_columns_has_the_columns_of_the_database_with_their_types_and_defaults(session: Session) -> None:

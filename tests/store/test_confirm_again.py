@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 from uuid import UUID
 
@@ -15,7 +14,7 @@ from celery_pgbeat.beat.wiring import Wiring
 from celery_pgbeat.postgres.beat_queries import BeatQueries
 from celery_pgbeat.settings import Settings
 from tests.harness.outbox import app_of, order
-from tests.harness.ticks import beat, decided, jobs, make_due, submit
+from tests.harness.ticks import decided, jobs, make_due, submit
 from tests.harness.transactions import Transaction
 
 
@@ -24,13 +23,6 @@ class Sends:
 
     def publish(self, sent: list[Any], *_: Any) -> Published:
         return Published(sent=[(job.id, 0.0) for job in sent])
-
-
-@pytest.fixture
-def store(migrated_database: str) -> Iterator[BeatQueries]:
-    made = beat(migrated_database)
-    yield made
-    made.database.close()
 
 
 @pytest.fixture

@@ -16,15 +16,10 @@ from celery_pgbeat.planning import Decision, Skipped
 from celery_pgbeat.postgres.beat_queries import BeatQueries
 from celery_pgbeat.postgres.worker_queries import Start, WorkerQueries
 from tests.harness.jobs import make_job
-from tests.harness.ticks import beat, decided, insert, jobs
+from tests.harness.ticks import decided, insert, jobs
 
 OCCURRENCE = datetime(2026, 5, 1, tzinfo=timezone.utc)
 DUE = OCCURRENCE + timedelta(seconds=40)  # by its jitter
-
-
-@pytest.fixture
-def store(migrated_database: str) -> BeatQueries:
-    return beat(migrated_database)
 
 
 @pytest.fixture

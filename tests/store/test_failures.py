@@ -39,11 +39,6 @@ def reports(store: BeatQueries) -> WorkerQueries:
     return WorkerQueries(store.database)
 
 
-@pytest.fixture
-def session(migrated_database: str) -> Session:
-    return Session(migrated_database)
-
-
 def start_of(job: uuid.UUID, attempt: int = 0) -> Start:
     return Start(job, 0, attempt, uuid.uuid4(), "worker")
 

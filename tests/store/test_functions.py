@@ -14,7 +14,7 @@ import pytest
 from celery_pgbeat.postgres.beat_queries import BeatQueries
 from tests.harness import ticks
 from tests.harness.session import PATIENCE, Session, reason
-from tests.harness.ticks import HOUR, beat, submit
+from tests.harness.ticks import HOUR, submit
 
 FAR = datetime(3000, 1, 1, tzinfo=timezone.utc)
 EVERYTHING = """
@@ -31,18 +31,8 @@ STATES = ["pending", "sent", "running", "retrying", "buffered"]
 
 
 @pytest.fixture
-def session(migrated_database: str) -> Session:
-    return Session(migrated_database)
-
-
-@pytest.fixture
 def other(migrated_database: str) -> Session:
     return Session(migrated_database)
-
-
-@pytest.fixture
-def store(migrated_database: str) -> BeatQueries:
-    return beat(migrated_database)
 
 
 def schedule(session: Session, name: str = "a", task: str = "app.probe", text: str | None = "every 1h", **more: Any) -> dict[str, Any]:  # fmt: skip  # noqa: E501

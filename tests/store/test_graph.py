@@ -4,53 +4,31 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta, timezone
 from typing import Any
 
 import pytest
-from click.testing import CliRunner, Result
 
 from celery_pgbeat.api import GraphNode, PgBeat, Upcoming
-from celery_pgbeat.cli import main
 from celery_pgbeat.errors import UnknownPeriodicTask, UnknownTimezone
-from celery_pgbeat.postgres.engine import normalise_url
 from celery_pgbeat.postgres.roles import roles_script
 from celery_pgbeat.postgres.statements import statement
 from tests.harness.clock import Clock
 from tests.harness.cost import slowness
 from tests.harness.every_state import fill
 from tests.harness.session import Session
+from tests.harness.shell import Run
 
-Run = Callable[..., Result]
 NOON = datetime(2026, 12, 7, 12, tzinfo=timezone.utc)
 HOUR = timedelta(hours=1)
 ROWS = 10_000
 
 
-@pytest.fixture
+@pytest.fixture(autouse=True)
 def clock(migrated_database: str) -> Clock:
     clock = Clock(migrated_database)
     clock.stand_at(NOON)
     return clock
-
-
-@pytest.fixture
-def session(migrated_database: str) -> Session:
-    return Session(migrated_database)
-
-
-@pytest.fixture(params=["psycopg2", "psycopg"])
-def beat(request: pytest.FixtureRequest, migrated_database: str, clock: Clock) -> Iterator[PgBeat]:
-    url = normalise_url(migrated_database).set(drivername=f"postgresql+{request.param}")
-    made = PgBeat(url=url.render_as_string(hide_password=False))
-    yield made
-    made.close()
-
-
-@pytest.fixture
-def run(migrated_database: str) -> Run:
-    return lambda *words: CliRunner().invoke(main, ["--url", migrated_database, *words])
 
 
 def define(beat: PgBeat, name: str, schedule: str | None = None, **columns: Any) -> None:

@@ -21,16 +21,6 @@ from tests.harness.transactions import Attempt, Transaction
 DAY = timedelta(days=1)
 
 
-@pytest.fixture
-def session(migrated_database: str) -> Session:
-    return Session(migrated_database)
-
-
-@pytest.fixture
-def store(migrated_database: str) -> BeatQueries:
-    return beat(migrated_database)
-
-
 @contextmanager
 def in_transaction(url: str) -> Iterator[Session]:
     """Yield somebody whose statements are done and seen by nobody until the end."""

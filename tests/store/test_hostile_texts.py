@@ -3,27 +3,21 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from datetime import datetime, timedelta, timezone
 from hashlib import md5
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import CliRunner
 
 from celery_pgbeat.cli import COMMANDS, main
 from celery_pgbeat.safe_text import json_lines, one_line
 from tests.harness.session import Session
+from tests.harness.shell import Run
 
-Run = Callable[..., Result]
 HOSTILE = "e\x1b[31m\x1b]0;owned\x07\x9b31m\u202egnp\u2028\r\nx\x7f\u200b2\u2066"
 WIDE = "Ａ\U0001f4a3" * 100  # 200 characters, each two columns wide
 NOT_OF_ROWS = {"demo", "sql", "migrate", "validate", "web"}  # they show no row; tests/web has the pages
-
-
-@pytest.fixture
-def session(migrated_database: str) -> Session:
-    return Session(migrated_database)
 
 
 @pytest.fixture

@@ -102,11 +102,6 @@ def door(migrated_database: str) -> Iterator[PgBeat]:
     made.close()
 
 
-@pytest.fixture
-def session(migrated_database: str) -> Session:
-    return Session(migrated_database)
-
-
 def in_sql(value: Any, column: str) -> Any:
     return Json(value) if column in ("args", "options") else value
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -54,13 +53,6 @@ FULL: dict[str, Any] = {
 # What only a task for people may have, which may not have all the rest.
 AFTER: dict[str, Any] = {"name": "after", "task": "app.probe", "after": ["full"], "after_condition": "finish"}
 FOR_PEOPLE: dict[str, Any] = {"name": "people", "kind": "human", "target": ["finance", "ann"], "due_in": "4h"}
-
-
-@pytest.fixture
-def beat(migrated_database: str) -> Iterator[PgBeat]:
-    made = PgBeat(url=migrated_database)
-    yield made
-    made.close()
 
 
 def read_by_import(url: str, line: Any) -> bool:

@@ -29,11 +29,6 @@ def wakeup(migrated_database: str) -> Iterator[Wakeup]:
     made.database.close()
 
 
-@pytest.fixture
-def session(migrated_database: str) -> Session:
-    return Session(migrated_database)
-
-
 def waited(wakeup: Wakeup, seconds: float) -> float:
     started = time.monotonic()
     wakeup.wait(seconds)

@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 
 from celery_pgbeat.postgres.database import Database
-from celery_pgbeat.postgres.engine import normalise_url
 from celery_pgbeat.postgres.worker_queries import JobState, MinGapViolation, Start, WorkerQueries
 from celery_pgbeat.worker.start.guard import StartResult, start_job
 from tests.harness.clock import Clock
@@ -24,11 +23,10 @@ SECOND = timedelta(seconds=1)
 SILENCE = timedelta(seconds=30)
 
 
-@pytest.fixture(params=["psycopg2", "psycopg"])
-def reports(request: pytest.FixtureRequest, migrated_database: str, database_clock: Clock) -> Iterator[WorkerQueries]:
+@pytest.fixture
+def reports(migrated_database: str, database_clock: Clock) -> Iterator[WorkerQueries]:
     database_clock.stand_at(NOON)
-    url = normalise_url(migrated_database).set(drivername=f"postgresql+{request.param}")
-    database = Database(url.render_as_string(hide_password=False))
+    database = Database(migrated_database)
     yield WorkerQueries(database)
     database.close()
 

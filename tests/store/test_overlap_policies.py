@@ -11,20 +11,10 @@ import pytest
 from celery_pgbeat.postgres import beat_queries as store_module
 from celery_pgbeat.postgres.beat_queries import BeatQueries, Submitted
 from tests.harness.session import Session
-from tests.harness.ticks import beat, decided, jobs, make_due
+from tests.harness.ticks import decided, jobs, make_due
 
 ON_TIME = timedelta(seconds=32)
 WAITING = ("buffer_one", "buffer_all", "cancel_other", "terminate_other")
-
-
-@pytest.fixture
-def session(migrated_database: str) -> Session:
-    return Session(migrated_database)
-
-
-@pytest.fixture
-def store(migrated_database: str) -> BeatQueries:
-    return beat(migrated_database)
 
 
 def tick(store: BeatQueries, session: Session) -> tuple[uuid.UUID, Submitted]:

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from click.testing import CliRunner, Result
 
 from celery_pgbeat import PgBeat
-from celery_pgbeat.cli import main
 from celery_pgbeat.errors import (
     GroupFinished,
     GroupInUse,
@@ -20,25 +17,7 @@ from celery_pgbeat.errors import (
     UnknownGroup,
 )
 from tests.harness.session import Session
-
-Run = Callable[..., Result]
-
-
-@pytest.fixture
-def beat(migrated_database: str) -> Iterator[PgBeat]:
-    made = PgBeat(url=migrated_database)
-    yield made
-    made.close()
-
-
-@pytest.fixture
-def session(migrated_database: str) -> Session:
-    return Session(migrated_database)
-
-
-@pytest.fixture
-def run(migrated_database: str) -> Run:
-    return lambda *words, **given: CliRunner().invoke(main, ["--url", migrated_database, *words], **given)
+from tests.harness.shell import Run
 
 
 def failed_in(session: Session, group: str, name: str) -> None:

@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta, timezone
 from typing import Any
 
 import pytest
-from click.testing import CliRunner, Result
 
 from celery_pgbeat import PgBeat, planning
-from celery_pgbeat.cli import main
 from celery_pgbeat.errors import InvalidSchedule, UnknownPeriodicTask
 from celery_pgbeat.planning import Rules
 from celery_pgbeat.postgres.beat_queries import BeatQueries
 from tests.harness import ticks
 from tests.harness.clock import Clock
 from tests.harness.session import Session
+from tests.harness.shell import Run
 from tests.harness.ticks import HOUR, row_of, submit
 
-Run = Callable[..., Result]
 NOON = datetime(2026, 12, 7, 12, tzinfo=timezone.utc)
 NINE = datetime(2026, 12, 8, 9, tzinfo=timezone.utc)
 OLD = NINE + HOUR  # nine o'clock by the old tables
@@ -41,18 +38,6 @@ def session(migrated_database: str, clock: Clock) -> Session:
 @pytest.fixture
 def store(migrated_database: str, clock: Clock) -> BeatQueries:
     return ticks.beat(migrated_database)
-
-
-@pytest.fixture
-def beat(migrated_database: str) -> Iterator[PgBeat]:
-    made = PgBeat(url=migrated_database)
-    yield made
-    made.close()
-
-
-@pytest.fixture
-def run(migrated_database: str) -> Run:
-    return lambda *words, **given: CliRunner().invoke(main, ["--url", migrated_database, *words], **given)
 
 
 def planned(session: Session, store: BeatQueries, name: str = "a", at: datetime = OLD, **columns: Any) -> None:

@@ -17,7 +17,6 @@ from sqlalchemy.exc import DBAPIError
 from celery_pgbeat.errors import DatabaseUnavailable
 from celery_pgbeat.node import NodeId
 from celery_pgbeat.postgres.database import Database
-from celery_pgbeat.postgres.engine import normalise_url
 from celery_pgbeat.postgres.statements import parameters, statement
 from celery_pgbeat.postgres.worker_queries import (
     Finish,
@@ -38,10 +37,9 @@ SILENCE = timedelta(seconds=30)
 SECOND = timedelta(seconds=1)
 
 
-@pytest.fixture(scope="module", params=["psycopg2", "psycopg"])
-def database(request: pytest.FixtureRequest, shared_database: str) -> Iterator[Database]:
-    url = normalise_url(shared_database).set(drivername=f"postgresql+{request.param}")
-    made = Database(url.render_as_string(hide_password=False))
+@pytest.fixture(scope="module")
+def database(shared_database: str) -> Iterator[Database]:
+    made = Database(shared_database)
     yield made
     made.close()
 

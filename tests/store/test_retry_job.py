@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any, get_args
 from uuid import UUID, uuid4
 
@@ -11,22 +10,7 @@ import pytest
 from celery_pgbeat.api import PgBeat, RetriedJob
 from celery_pgbeat.choices import ActiveState, FinalState, JobState
 from celery_pgbeat.errors import JobInTheWay, JobNotRetriable, UnknownJob, UnknownPeriodicTask
-from celery_pgbeat.postgres.engine import normalise_url
 from tests.harness.session import Session, reason
-
-
-@pytest.fixture(params=["psycopg2", "psycopg"])
-def beat(request: pytest.FixtureRequest, migrated_database: str) -> Iterator[PgBeat]:
-    """The API on each of the drivers."""
-    url = normalise_url(migrated_database).set(drivername=f"postgresql+{request.param}")
-    made = PgBeat(url=url.render_as_string(hide_password=False))
-    yield made
-    made.close()
-
-
-@pytest.fixture
-def session(migrated_database: str) -> Session:
-    return Session(migrated_database)
 
 
 def end(session: Session, job: Any, state: str = "failed") -> None:

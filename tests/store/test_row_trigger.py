@@ -11,7 +11,7 @@ from celery_pgbeat.postgres.beat_queries import BeatQueries
 from tests.harness import ticks
 from tests.harness.clock import Clock
 from tests.harness.session import Session
-from tests.harness.ticks import HOUR, beat, submit
+from tests.harness.ticks import HOUR, submit
 
 NOON = datetime(2026, 12, 7, 12, tzinfo=timezone.utc)
 LATER = NOON + HOUR
@@ -60,11 +60,6 @@ def clock(database_clock: Clock) -> Clock:
 @pytest.fixture
 def session(migrated_database: str, clock: Clock) -> Session:
     return Session(migrated_database)
-
-
-@pytest.fixture
-def store(migrated_database: str) -> BeatQueries:
-    return beat(migrated_database)
 
 
 def planned(store: BeatQueries, next_run_at: datetime | None = LATER, problem: str | None = None) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -21,13 +20,6 @@ from celery_pgbeat.postgres.database import Database, sqlstate
 from celery_pgbeat.settings import Settings
 
 HOURLY = {"task": "shop.sync", "schedule": crontab(minute=0)}
-
-
-@pytest.fixture
-def beat(migrated_database: str) -> Iterator[PgBeat]:
-    made = PgBeat(migrated_database)
-    yield made
-    made.close()
 
 
 def shop(*names: str) -> Celery:

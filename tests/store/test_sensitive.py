@@ -3,34 +3,21 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner, Result
 
 from celery_pgbeat import PgBeat
 from celery_pgbeat.beat.send.orders import order_of_recovered, outgoing_job
-from celery_pgbeat.cli import main
 from celery_pgbeat.errors import InvalidPeriodicTask
 from celery_pgbeat.redaction import MASK
 from tests.harness.session import Session, reason
+from tests.harness.shell import Run
 from tests.harness.ticks import HOUR, beat, decided, make_due, submit
 
 SECRET = "patient-4711"
-Run = Callable[..., Result]
-
-
-@pytest.fixture
-def session(migrated_database: str) -> Session:
-    return Session(migrated_database)
-
-
-@pytest.fixture
-def run(migrated_database: str) -> Run:
-    return lambda *words: CliRunner().invoke(main, ["--url", migrated_database, *words])
 
 
 def schedule(session: Session, **given: Any) -> dict[str, Any]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from shlex import quote
@@ -19,31 +18,10 @@ from celery_pgbeat.postgres.engine import normalise_url
 from tests.harness.cli_shapes import SHAPES, fault
 from tests.harness.role import Role
 from tests.harness.session import Session
+from tests.harness.shell import Run
 
-Run = Callable[..., Result]
 # The demo's proof is shown in its own test; an export is JSON lines; the dashboard is served.
 NOT_JSON_OF_ONE_SHAPE = {"demo", "export", "web"}
-
-
-@pytest.fixture(params=["psycopg2", "psycopg"])
-def run(request: pytest.FixtureRequest, migrated_database: str) -> Run:
-    """The shell door, on each of the drivers."""
-    url = normalise_url(migrated_database).set(drivername=f"postgresql+{request.param}")
-    return lambda *words, **given: CliRunner().invoke(
-        main, ["--url", url.render_as_string(hide_password=False), *words], **given
-    )
-
-
-@pytest.fixture
-def session(migrated_database: str) -> Session:
-    return Session(migrated_database)
-
-
-@pytest.fixture
-def beat(migrated_database: str) -> Iterator[PgBeat]:
-    made = PgBeat(url=migrated_database)
-    yield made
-    made.close()
 
 
 def done(result: Result, exit_code: int = 0) -> str:

@@ -6,7 +6,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
@@ -19,16 +19,10 @@ from click.testing import CliRunner, Result
 from celery_pgbeat.api import PgBeat
 from celery_pgbeat.cli import confirmation, main
 from celery_pgbeat.errors import GroupInUse, InvalidPeriodicTask, UnknownGroup, UnknownPeriodicTask
-from celery_pgbeat.postgres.engine import normalise_url
 from tests.harness.session import Session
+from tests.harness.shell import Run
 
-Run = Callable[..., Result]
 ALL = ("mail-1", "mail-2", "mail_3", "report-1")
-
-
-@pytest.fixture
-def session(migrated_database: str) -> Session:
-    return Session(migrated_database)
 
 
 @pytest.fixture
@@ -38,19 +32,9 @@ def rows(session: Session) -> Session:
     return session
 
 
-@pytest.fixture(params=["psycopg2", "psycopg"])
-def run(request: pytest.FixtureRequest, migrated_database: str) -> Run:
-    url = normalise_url(migrated_database).set(drivername=f"postgresql+{request.param}")
-    return lambda *words, **given: CliRunner().invoke(
-        main, [*words, "--url", url.render_as_string(hide_password=False)], **given
-    )
-
-
 @pytest.fixture
-def beat(migrated_database: str) -> Iterator[PgBeat]:
-    made = PgBeat(url=migrated_database)
-    yield made
-    made.close()
+def run(migrated_database: str) -> Run:
+    return lambda *words, **given: CliRunner().invoke(main, [*words, "--url", migrated_database], **given)
 
 
 @pytest.fixture

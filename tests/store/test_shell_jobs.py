@@ -8,29 +8,18 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from click.testing import CliRunner, Result
 
 from celery_pgbeat.api import PgBeat
-from celery_pgbeat.cli import follow, main, waiting
+from celery_pgbeat.cli import follow, waiting
 from celery_pgbeat.errors import DatabaseUnavailable
 from celery_pgbeat.postgres.admin_queries import AdminQueries
 from tests.harness.session import Session
+from tests.harness.shell import Run
 
-Run = Callable[..., Result]
 ENDED = (
     "with gone as (delete from pgbeat.active_job as job returning job) insert into pgbeat.finished_job "
     "select final.* from gone cross join lateral pgbeat.archived(job, '{state}', error => {error}) as final"
 )
-
-
-@pytest.fixture
-def run(migrated_database: str) -> Run:
-    return lambda *words, **given: CliRunner().invoke(main, ["--url", migrated_database, *words], **given)
-
-
-@pytest.fixture
-def session(migrated_database: str) -> Session:
-    return Session(migrated_database)
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ import pytest
 from celery_pgbeat.planning import Decision, Skipped
 from celery_pgbeat.postgres.beat_queries import BeatQueries
 from tests.harness.jobs import make_job
-from tests.harness.ticks import beat, decided, insert, jobs, make_due, row_of
+from tests.harness.ticks import decided, insert, jobs, make_due, row_of
 from tests.harness.transactions import Transaction
 
 FAR = datetime(3000, 1, 1, tzinfo=timezone.utc)
@@ -53,11 +53,6 @@ CASES: dict[str, tuple[dict[str, Any], Callable[[Decision], Decision]]] = {
 def passed(decision: Decision, count: int) -> Skipped:
     last = decision.row.next_run_at
     return Skipped(last - timedelta(hours=count), last - timedelta(minutes=1), count, "too_late")
-
-
-@pytest.fixture
-def store(migrated_database: str) -> BeatQueries:
-    return beat(migrated_database)
 
 
 def due_decision(store: BeatQueries, name: str, change: Callable[[Decision], Decision], **columns: Any) -> Decision:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from datetime import datetime, timezone
 from decimal import Decimal
 from typing import Any
@@ -12,22 +11,7 @@ import pytest
 
 from celery_pgbeat.api import PgBeat
 from celery_pgbeat.errors import InvalidPeriodicTask, JobInTheWay
-from celery_pgbeat.postgres.engine import normalise_url
 from tests.harness.session import Session, reason
-
-
-@pytest.fixture(params=["psycopg2", "psycopg"])
-def beat(request: pytest.FixtureRequest, migrated_database: str) -> Iterator[PgBeat]:
-    """The API on each of the drivers."""
-    url = normalise_url(migrated_database).set(drivername=f"postgresql+{request.param}")
-    made = PgBeat(url=url.render_as_string(hide_password=False))
-    yield made
-    made.close()
-
-
-@pytest.fixture
-def session(migrated_database: str) -> Session:
-    return Session(migrated_database)
 
 
 def arguments(session: Session, job: Any) -> tuple[Any, Any]:

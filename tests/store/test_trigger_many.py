@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import threading
 import uuid
-from collections.abc import Iterator
 from datetime import datetime, timedelta, timezone
 from decimal import Decimal
 from typing import Any
@@ -16,24 +15,9 @@ from psycopg2.extras import Json
 
 from celery_pgbeat.api import PgBeat
 from celery_pgbeat.errors import InvalidPeriodicTask, JobInTheWay, UnknownPeriodicTask
-from celery_pgbeat.postgres.engine import normalise_url
 from tests.harness.session import Session, reason
 
 MANY = 2_000
-
-
-@pytest.fixture(params=["psycopg2", "psycopg"])
-def beat(request: pytest.FixtureRequest, migrated_database: str) -> Iterator[PgBeat]:
-    """The API on each of the drivers."""
-    url = normalise_url(migrated_database).set(drivername=f"postgresql+{request.param}")
-    made = PgBeat(url=url.render_as_string(hide_password=False))
-    yield made
-    made.close()
-
-
-@pytest.fixture
-def session(migrated_database: str) -> Session:
-    return Session(migrated_database)
 
 
 @pytest.fixture

@@ -8,17 +8,7 @@ import pytest
 
 from celery_pgbeat.postgres.beat_queries import BeatQueries
 from tests.harness.session import Session
-from tests.harness.ticks import beat, decided, jobs, make_due
-
-
-@pytest.fixture
-def session(migrated_database: str) -> Session:
-    return Session(migrated_database)
-
-
-@pytest.fixture
-def store(migrated_database: str) -> BeatQueries:
-    return beat(migrated_database)
+from tests.harness.ticks import decided, jobs, make_due
 
 
 def sent(store: BeatQueries, name: str, **columns: str) -> uuid.UUID:

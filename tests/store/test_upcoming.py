@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from datetime import datetime, timedelta, timezone
 from typing import Any
 
@@ -10,18 +9,8 @@ import pytest
 
 from celery_pgbeat.api import PgBeat, Upcoming
 from celery_pgbeat.errors import UnknownPeriodicTask
-from celery_pgbeat.postgres.engine import normalise_url
 
 FAR = datetime(3000, 1, 1, tzinfo=timezone.utc)
-
-
-@pytest.fixture(params=["psycopg2", "psycopg"])
-def beat(request: pytest.FixtureRequest, migrated_database: str) -> Iterator[PgBeat]:
-    """A door on each of the drivers."""
-    url = normalise_url(migrated_database).set(drivername=f"postgresql+{request.param}")
-    made = PgBeat(url=url.render_as_string(hide_password=False))
-    yield made
-    made.close()
 
 
 def planned(beat: PgBeat, name: str, at: datetime = FAR, schedule: Any = "@hourly", **columns: Any) -> None:

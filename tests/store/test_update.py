@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timedelta, timezone
 from typing import Any
@@ -11,15 +10,12 @@ from typing import Any
 import psycopg2
 import pytest
 from celery import Celery
-from click.testing import CliRunner, Result
 
 from celery_pgbeat import PgBeat, cron, every
-from celery_pgbeat.cli import main
 from celery_pgbeat.errors import InvalidPeriodicTask, InvalidSchedule, UnknownPeriodicTask
-from celery_pgbeat.postgres.engine import normalise_url
 from tests.harness.cli_shapes import SHAPES, fault
+from tests.harness.shell import Run
 
-Run = Callable[..., Result]
 FAR = datetime(2099, 1, 1, tzinfo=timezone.utc)
 GIVEN: dict[str, Any] = {
     "task": "mail.read",
@@ -52,24 +48,6 @@ GIVEN: dict[str, Any] = {
     "on_lost": "rerun",
     "tracking": "send",
 }
-
-
-@pytest.fixture(params=["psycopg2", "psycopg"])
-def url(request: pytest.FixtureRequest, migrated_database: str) -> str:
-    made = normalise_url(migrated_database).set(drivername=f"postgresql+{request.param}")
-    return made.render_as_string(hide_password=False)
-
-
-@pytest.fixture
-def beat(url: str) -> Iterator[PgBeat]:
-    made = PgBeat(url=url)
-    yield made
-    made.close()
-
-
-@pytest.fixture
-def run(url: str) -> Run:
-    return lambda *words: CliRunner().invoke(main, ["--url", url, *words])
 
 
 def values(row: Any) -> dict[str, Any]:
@@ -129,11 +107,11 @@ def test_a_schedule_brings_its_own_zone_along_and_no_other(beat: PgBeat) -> None
     assert "Asia/Tokyo" == beat.update("mine", queue="fast").timezone
 
 
-def test_an_app_in_another_zone_leaves_the_zone_of_the_row(beat: PgBeat, url: str) -> None:
+def test_an_app_in_another_zone_leaves_the_zone_of_the_row(beat: PgBeat, migrated_database: str) -> None:
     execute(beat, "insert into pgbeat.periodic_task (name, task, schedule) values ('mine', 'mail.poll', '0 3 * * *')")
     app = Celery("shop", set_as_current=False)
     app.conf.timezone = "Asia/Tokyo"
-    other = PgBeat(app, url=url)
+    other = PgBeat(app, url=migrated_database)
 
     assert other.update("mine", schedule="0 4 * * *").timezone is None
     other.close()

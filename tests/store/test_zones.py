@@ -13,23 +13,18 @@ from zoneinfo import ZoneInfo
 import pytest
 from celery import Celery
 from celery.schedules import schedule as celery_schedule
-from click.testing import CliRunner, Result
+from click.testing import CliRunner
 
 from celery_pgbeat import PgBeat, cron, every
 from celery_pgbeat.cli import main
 from celery_pgbeat.errors import InvalidPeriodicTask, UnknownTimezone
 from tests.harness import ticks
 from tests.harness.session import Session
+from tests.harness.shell import Run
 
-Run = Callable[..., Result]
 BERLIN = "Europe/Berlin"
 NINE = "0 9 * * *"
 NAIVE = datetime(2026, 1, 1)
-
-
-@pytest.fixture
-def session(migrated_database: str) -> Session:
-    return Session(migrated_database)
 
 
 @pytest.fixture
@@ -55,11 +50,6 @@ def with_app(app: Celery, migrated_database: str) -> Iterator[PgBeat]:
     made = PgBeat(app, url=migrated_database)
     yield made
     made.close()
-
-
-@pytest.fixture
-def run(migrated_database: str) -> Run:
-    return lambda *words, **given: CliRunner().invoke(main, ["--url", migrated_database, *words], **given)
 
 
 @pytest.fixture
