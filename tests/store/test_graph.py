@@ -24,11 +24,16 @@ HOUR = timedelta(hours=1)
 ROWS = 10_000
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture
 def clock(migrated_database: str) -> Clock:
     clock = Clock(migrated_database)
     clock.stand_at(NOON)
     return clock
+
+
+@pytest.fixture
+def beat(beat: PgBeat, clock: Clock) -> PgBeat:
+    return beat
 
 
 def define(beat: PgBeat, name: str, schedule: str | None = None, **columns: Any) -> None:
