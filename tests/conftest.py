@@ -12,7 +12,9 @@ from __future__ import annotations
 
 import itertools
 import os
+import shutil
 import time
+from collections import Counter
 from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -24,6 +26,8 @@ import redis
 from celery_pgbeat.api import PgBeat
 from celery_pgbeat.embedded import Postgres, Server, ServerUnavailable, Valkey
 from celery_pgbeat.embedded.databases import create_database, drop_database
+from celery_pgbeat.embedded.postgres import find_binaries
+from celery_pgbeat.embedded.valkey import find_binary
 from celery_pgbeat.postgres.beat_queries import BeatQueries
 from tests.harness import ticks
 from tests.harness.clock import Clock
@@ -287,6 +291,47 @@ def cluster(
     request.node.stash[_CLUSTER] = made
     yield made
     made.end()
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add what chooses the second layer: `testpaths` in pyproject.toml is the first one."""
+    parser.addoption("--rest", action="store_true", help="of the given folders, only what is not in the core layer")
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leave out the core layer if asked for the rest."""
+    core = (config.rootpath / path for path in config.getini("testpaths"))
+    return True if config.getoption("rest") and collection_path in core else None
+
+
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """Say which servers the tests will start."""
+    reporter = session.config.pluginmanager.get_plugin("terminalreporter")
+    if reporter is None or hasattr(session.config, "workerinput"):
+        return
+    servers = {
+        "Postgres": ("PGBEAT_TEST_DATABASE_URL", find_binaries),
+        "Valkey": ("PGBEAT_TEST_REDIS_URL", find_binary),
+        "RabbitMQ": ("PGBEAT_TEST_AMQP_URL", lambda: shutil.which("rabbitmq-server") or "not installed"),
+    }
+    reporter.write_line(f"{session.config.getoption('numprocesses', None) or 1} processes; each starts as needed:")
+    for name, (variable, find) in servers.items():
+        try:
+            reporter.write_line(f"  {name}: {variable + ' is used' if variable in os.environ else find()}")
+        except ServerUnavailable as error:
+            reporter.write_line(f"  {name}: {error}")
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    """Say in words what was run and what it showed."""
+    failed = len(terminalreporter.stats.get("failed", [])) + len(terminalreporter.stats.get("error", []))
+    reasons = Counter(report.longrepr[2].removeprefix("Skipped: ") for report in terminalreporter.getreports("skipped"))
+    skipped = "; ".join(f"{count} x {reason}" for reason, count in reasons.most_common())
+    terminalreporter.write_line(
+        ("Nothing failed." if not failed else f"{failed} failed: try each alone, with -n 0.")
+        + (f" Skipped: {skipped}." if skipped else "")
+        + (" This was the core layer; .ci/run runs the rest too." if config.args == config.getini("testpaths") else "")
+    )
 
 
 @pytest.hookimpl(wrapper=True)
