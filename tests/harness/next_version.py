@@ -1,4 +1,4 @@
-"""The next version of the package: a copy of it whose schema has one more migration, the example of CONTRIBUTING.md."""
+"""The next version of the package: a copy of it whose schema has one more migration, the example of docs/recipes.md."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def with_one_more_migration(folder: Path) -> Path:
     """Copy the package into a folder, add the migration of the example, and return the copy."""
     package = folder / "celery_pgbeat"
     shutil.copytree(ROOT / "celery_pgbeat", package, ignore=shutil.ignore_patterns("__pycache__"))
-    recipe = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    recipe = (ROOT / "docs" / "recipes.md").read_text(encoding="utf-8")
     (migration,) = re.findall(r"```sql\n( *-- A note on .*?)```", recipe, re.DOTALL)
     (package / "postgres" / "migrations" / f"{latest() + 1:04}_note.sql").write_text(dedent(migration))
     return package
