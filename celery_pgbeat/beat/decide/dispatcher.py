@@ -1,16 +1,7 @@
 """One tick, and what is left to repair if a beat is killed at any point of it.
 
-        ┌────────────────────────── pgbeat.periodic_task ──────────────────────────┐
-due ──► │ mark      update … skip locked … returning      (one statement, commits) │ ──► at once: the job is written, so
-        └──────────────────────────────────────────────────────────────────────────┘     on with publish (mark.sql)
-             decide    pure Python: which job, what is skipped, which next run
-        ┌─────────────────────────── one statement, commits ───────────────────────┐
-        │ submit    job rows + advance + unmark, fenced by this very mark          │
-        └──────────────────────────────────────────────────────────────────────────┘
-             publish   to the broker, outside any transaction, while the lease lasts
-        ┌──────────────────────────────────────────────────────────────────────────┐
-        │ confirm   job: pending → sent                                            │
-        └──────────────────────────────────────────────────────────────────────────┘
+`docs/architecture.md` draws the tick: mark, decide, submit, publish, confirm. Each but the decision is one statement or
+one message. What a mark submits at once (`mark.sql`) needs no decision and goes on with publish.
 
 A beat may be killed or stopped between any two of these:
 

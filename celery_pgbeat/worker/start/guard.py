@@ -5,7 +5,7 @@ beat that died between publish and confirm, a broker that redelivers, a pickup d
 that puts a message back into its queue. So the messages do not decide. Before the body of a task runs, the process that
 has a copy of the message tries one conditional UPDATE of the row (`start.sql`), which succeeds for one of the copies.
 
-`docs/architecture.md` draws the states of a job and names the statement of every transition.
+`docs/states.md` draws the states of a job and names the statement of every transition.
 
 What the row compares
 ---------------------
