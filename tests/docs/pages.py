@@ -16,6 +16,7 @@ PROJECTS = {page: project for page in PAGES if (project := ROOT / "examples" / p
 
 NAMED = re.compile(r"`(tests/[\w/]+\.py)::(test_\w+)`")  # as pages name a test
 FILE = re.compile(r"# ([\w/]+\.py)\n")  # the first line of an excerpt
+BELOW_TITLE = re.compile(r"\A(# .+\n\n)(?:Made from .+\n\n)?")
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 
 
@@ -45,6 +46,11 @@ def blocks(page: Path) -> list[Block]:
     return [
         Block(found.group(1), found.group(2), text.count("\n", 0, found.start(2)) + 1) for found in FENCE.finditer(text)
     ]
+
+
+def noted(text: str, note: str) -> str:
+    """Return the text of a page with the note about what it is made from below its title."""
+    return BELOW_TITLE.sub(lambda found: f"{found[1]}{note}\n\n", text)
 
 
 def written_in(path: Path) -> list[str]:

@@ -17,9 +17,10 @@ from celery_pgbeat.columns import DECLARED, PUBLIC
 from celery_pgbeat.declare.timing import Timing
 from celery_pgbeat.worker.stop.current import CurrentJob
 from tests.docs.docstring import cell, paragraphs, prose, read
-from tests.docs.pages import ROOT
+from tests.docs.pages import ROOT, noted
 
 PAGE = ROOT / "docs" / "python.md"
+NOTE = "Made from the code by `python -m tests.docs.python_page`. `help(PgBeat)` says the same."
 PART = re.compile(r"(?<=<!-- made from the code -->\n).*", re.DOTALL)
 WIDTH = 100  # characters of a signature on one line
 
@@ -183,4 +184,4 @@ def _arguments(signature: inspect.Signature) -> Iterator[str]:
 
 
 if __name__ == "__main__":
-    PAGE.write_text(PART.sub(lambda _: rendered(), PAGE.read_text(encoding="utf-8")), encoding="utf-8")
+    PAGE.write_text(noted(PART.sub(lambda _: rendered(), PAGE.read_text(encoding="utf-8")), NOTE), encoding="utf-8")

@@ -10,9 +10,10 @@ from datetime import timedelta
 from typing import Any
 
 from celery_pgbeat.settings import SETTINGS, Span, in_units
-from tests.docs.pages import ROOT
+from tests.docs.pages import ROOT, noted
 
 PAGE = ROOT / "docs" / "settings.md"
+NOTE = "Made from the code by `python -m tests.docs.settings_page`."
 TABLE = re.compile(r"\| setting \|.*?\n(?=\n|\Z)", re.DOTALL)
 
 
@@ -41,4 +42,5 @@ def _shown(default: Any) -> str:
 
 
 if __name__ == "__main__":
-    PAGE.write_text(TABLE.sub(lambda _: rendered(), PAGE.read_text(encoding="utf-8"), count=1), encoding="utf-8")
+    page = TABLE.sub(lambda _: rendered(), PAGE.read_text(encoding="utf-8"), count=1)
+    PAGE.write_text(noted(page, NOTE), encoding="utf-8")

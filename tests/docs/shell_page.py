@@ -11,9 +11,10 @@ import click
 
 from celery_pgbeat.cli import FLAT_NAMES, main
 from tests.docs import json_keys
-from tests.docs.pages import ROOT
+from tests.docs.pages import ROOT, noted
 
 PAGE = ROOT / "docs" / "shell.md"
+NOTE = "Made from the code by `python -m tests.docs.shell_page`. `celery-pgbeat --help` says the same."
 PART = re.compile(r"(?<=<!-- made from the commands -->\n).*", re.DOTALL)
 WIDTH = 100  # characters, whatever the terminal has
 
@@ -50,4 +51,4 @@ def _flat_names() -> str:
 
 
 if __name__ == "__main__":
-    PAGE.write_text(PART.sub(lambda _: rendered(), PAGE.read_text(encoding="utf-8")), encoding="utf-8")
+    PAGE.write_text(noted(PART.sub(lambda _: rendered(), PAGE.read_text(encoding="utf-8")), NOTE), encoding="utf-8")

@@ -10,10 +10,11 @@ from contextlib import closing
 
 from celery_pgbeat.embedded import Postgres
 from celery_pgbeat.postgres.database import Database
-from tests.docs.pages import ROOT
+from tests.docs.pages import ROOT, noted
 from tests.harness.databases import migrate_database
 
 PAGE = ROOT / "docs" / "sql.md"
+NOTE = "Made from the code by `python -m tests.docs.sql_page`. `\\df+ pgbeat.*` in psql says the same."
 PART = re.compile(r"(?<=<!-- made from the catalogue -->\n).*", re.DOTALL)
 
 INTERNAL = {"internal": "Internal: %"}
@@ -69,4 +70,4 @@ if __name__ == "__main__":
     with Postgres(durable=False) as server, closing(Database(server.create_database("page"))) as database:
         migrate_database(database.url)
         text = rendered(database)
-    PAGE.write_text(PART.sub(lambda _: text, PAGE.read_text(encoding="utf-8")), encoding="utf-8")
+    PAGE.write_text(noted(PART.sub(lambda _: text, PAGE.read_text(encoding="utf-8")), NOTE), encoding="utf-8")

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from contextlib import closing
 from pathlib import Path
+from types import ModuleType
 from urllib.parse import unquote
 
 import pytest
@@ -15,7 +16,7 @@ import pytest
 import celery_pgbeat
 from celery_pgbeat.postgres.database import Database
 from tests.docs import python_page, settings_page, shell_page, sql_page
-from tests.docs.pages import EXAMPLES, PAGES, ROOT, blocks, name_of
+from tests.docs.pages import EXAMPLES, PAGES, ROOT, blocks, name_of, noted
 
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 KNOWN_LANGUAGES = {"python", "sql", "sh", ""}  # the last: drawings, and what programs print
@@ -69,6 +70,13 @@ def test_a_page_that_does_not_run_fails_the_test(tmp_path: Path, migrated_databa
             check=False,
         )
         assert done.returncode != 0, language
+
+
+@pytest.mark.parametrize("made", [python_page, settings_page, shell_page, sql_page], ids=lambda made: made.PAGE.name)
+def test_a_page_that_is_made_from_the_code_says_so_below_its_title(made: ModuleType) -> None:
+    text = made.PAGE.read_text(encoding="utf-8")
+
+    assert noted(text, made.NOTE) == text
 
 
 def test_the_table_of_settings_is_that_of_the_code() -> None:
