@@ -38,7 +38,11 @@ def write(results: Path, page: Path) -> None:
     if not (begin and end):
         raise SystemExit(f"{page} lacks the line {BEGIN!r}, or {END!r} after it")
     image = [f"![Messages a second]({plot.name})"] if drawn else []
-    page.write_text("\n\n".join([before + begin, *image, *map(section, newest(runs)), end + after]), encoding="utf-8")
+    shown = newest(runs)
+    machines = list(dict.fromkeys(map(machine_of, shown)))
+    sections = [section(run, machines.index(machine_of(run))) for run in shown]
+    parts = [before + begin, *image, *sections, legend(machines), end + after]
+    page.write_text("\n\n".join(parts), encoding="utf-8")
 
 
 def newest(runs: Iterable[Run]) -> list[Run]:
@@ -52,10 +56,20 @@ def newest(runs: Iterable[Run]) -> list[Run]:
     return list(found.values())
 
 
-def section(run: Run) -> str:
+def section(run: Run, machine: int) -> str:
     """Return the part of the page about one measure."""
-    machine = ", ".join(f"{name} {value}" for name, value in run.machine.items())
-    return "\n".join((f"### {run.measure}", "", HEAD, *map(line, run.figures), "", f"{run.at[:10]}; {machine}"))
+    when = f"{run.at[:10]}, machine {machine + 1}"
+    return "\n".join((f"### {run.measure}", "", HEAD, *map(line, run.figures), "", when))
+
+
+def legend(machines: Iterable[str]) -> str:
+    """Return the part of the page that describes the machines, by their numbers."""
+    return "\n".join(("### Machines", "", *(f"{number}. {machine}" for number, machine in enumerate(machines, 1))))
+
+
+def machine_of(run: Run) -> str:
+    """Return the machine of a run in words."""
+    return ", ".join(f"{name} {value}" for name, value in run.machine.items())
 
 
 def line(figure: Figure) -> str:
