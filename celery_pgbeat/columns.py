@@ -1,4 +1,4 @@
-"""The table of columns: all that is said of a column of `pgbeat.periodic_task` is said here, in one line.
+"""The table of columns: the single definition of each column of `pgbeat.periodic_task`, in one line.
 
 Made from it: what Python reads and returns, the options and the help of `add`, export and import, the comments in the
 database and the pages made of them, the grants of author and reader, and the column lists of the statements (see
@@ -233,7 +233,7 @@ class PeriodicTask:
         author="by another table",
     )
     submitter: str | None = free_text("Who wants it; free text.")
-    subject: str | None = free_text("What it is for; free text.")
+    subject: str | None = free_text("Its purpose; free text.")
     pause_after_failures: int | None = job(
         "Pause after this number of failed jobs in a row; default: never.",
         "A success, a resume and a new name start the count again; backfill does not count.",

@@ -38,7 +38,7 @@ class InvalidPeriodicTask(PgBeatError, ValueError):
 
 
 class InvalidSource(PgBeatError, ValueError):
-    """What is to be moved in from another scheduler cannot be read: it is out of reach, or not what it should be."""
+    """The entries of another scheduler cannot be read: their source is out of reach, or has another format."""
 
 
 class InvalidSetting(PgBeatError, ValueError):

@@ -56,7 +56,7 @@ COMMANDS = {
     "compare": "Compare what another scheduler has sent with what ours would send.",
     "nodes": "List the beats and workers.",
     "top": "Watch beats, workers, jobs and what is overdue.",
-    "web": "Serve the dashboard: pages in a browser that only read.",
+    "web": "Serve the dashboard: pages in a browser.",
     "doctor": "Look for problems, and print how to fix each.",
     "health": "Check that periodic tasks are being sent; for probes.",
 }

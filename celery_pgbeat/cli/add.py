@@ -92,7 +92,7 @@ def add(
     """Declare the periodic task NAME: add it, or change what differs. An equal one is left untouched.
 
     The whole definition is declared: what is left out becomes the default. A pause, the next run and the jobs stay; a
-    changed schedule has its next run planned anew. A row without a timezone gets that of its app, from the first beat
+    changed schedule gets a new next run. A row without a timezone gets that of its app, from the first beat
     that plans it. What was filled in is printed, with the next run. With the app (-A) the call is checked against its
     task. If no beat is alive to send it, a line on stderr says so.
 

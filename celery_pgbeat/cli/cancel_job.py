@@ -12,12 +12,12 @@ from celery_pgbeat.cli.target import Target
 
 @click.command("cancel", cls=ApiCommand)
 @click.argument("id", metavar="ID", type=IdBeginning())
-@click.option("--reason", metavar="TEXT", help="Why; stands in the job's error, with who cancelled it.")
+@click.option("--reason", metavar="TEXT", help="Why; recorded in the job's error, with who cancelled it.")
 @as_json
 def cancel_job(id: str, reason: str | None, as_json: bool) -> None:
     """Cancel a job that no worker runs, or one for people, picked up or not: it ends as revoked.
 
-    If its message is still with the broker, the guard drops it. A job that a worker runs is refused: revoke it with
+    If its message is still at the broker, the guard drops it. A job that a worker runs is refused: revoke it with
     Celery.
 
     Of the ID the first characters will do, if no other job's id begins with them.

@@ -56,7 +56,7 @@ class DefaultGroup(LazyGroup):
     cls=LazyGroup,
     lazy={
         "list": "List the groups of periodic tasks.",
-        "define": "Set what a group is: a limit, an order, groups that come first.",
+        "define": "Set the rules of a group: a limit, an order, groups that come first.",
         "limit": "Set how many jobs of a group may be under way at once.",
         "pause": "Pause the periodic tasks of a group.",
         "resume": "Resume a paused group, or open a finished one.",

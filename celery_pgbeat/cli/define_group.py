@@ -36,7 +36,7 @@ def define_group(
     rate_limit: str | None,
     as_json: bool,
 ) -> None:
-    """Set what a group is. An option that is left out has no effect on its jobs any more; a pause stays.
+    """Set the rules of a group. An option that is left out has no effect on its jobs any more; a pause stays.
 
     If no periodic task names the group yet, stderr says so: `group remove` removes one with a misspelt name.
     """

@@ -71,7 +71,7 @@ def edit(name: str, changes: tuple[str, ...], dry_run: bool, as_json: bool) -> N
         print_difference(name, "changed", changed)
         _print_rest(row, dry_run)
     else:
-        click.echo(f"{name!r} is so already.")
+        click.echo(f"{name!r} already has these values.")
 
 
 def _print_rest(row: PeriodicTask, dry_run: bool) -> None:

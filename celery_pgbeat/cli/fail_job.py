@@ -12,7 +12,7 @@ from celery_pgbeat.cli.target import Target
 
 @click.command("fail", cls=ApiCommand)
 @click.argument("id", metavar="ID", type=IdBeginning())
-@click.option("--reason", metavar="TEXT", help="Why; stands in the job's error, with who decided.")
+@click.option("--reason", metavar="TEXT", help="Why; recorded in the job's error, with who decided.")
 @as_json
 def fail_job(id: str, reason: str | None, as_json: bool) -> None:
     """Give up a job in state error, which waits for a decision: it ends as failed.

@@ -14,7 +14,7 @@ from celery_pgbeat.cli.target import Target
 @click.command("done", cls=ApiCommand)
 @click.argument("id", metavar="ID", type=IdBeginning())
 @click.option("--failed", is_flag=True, help="It has failed; without this it has succeeded.")
-@click.option("--note", metavar="TEXT", help="What is to be said of it; stands in the history.")
+@click.option("--note", metavar="TEXT", help="A note about the result; recorded in the history.")
 @click.option("--owner", metavar="NAME", help="Only if this person has it; default: any.")
 @as_json
 def finish_work(id: str, failed: bool, note: str | None, owner: str | None, as_json: bool) -> None:

@@ -42,7 +42,7 @@ COLUMNS = (
 def graph(name: str | None, as_dot: bool, as_json: bool) -> None:
     """Show which periodic tasks run after which; with NAME, what comes before and after this one. Exit code 0.
 
-    A task stands under the last of those that its column after names. Under the others a line says `see below`.
+    A task is below the last of those that its column after names. Under the others a line says `see below`.
     RUNS is its schedule, and what it runs after; `(finish)` is its after_condition, unless that is `success`.
 
     In DOT an edge is solid for `success` and dashed for `finish`: `celery-pgbeat graph --dot | dot -Tsvg > graph.svg`.

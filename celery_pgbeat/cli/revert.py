@@ -46,9 +46,9 @@ def revert(name: str, revision: int | None, change: int | None, dry_run: bool, y
     applied = bool(changed) and not dry_run
     if not as_json:
         if new["sensitive"]:
-            click.echo(f"{name!r} stays sensitive: only code or SQL takes that back.", err=True)
+            click.echo(f"{name!r} stays sensitive: only code or SQL can undo that.", err=True)
         if not changed:
-            click.echo(f"{name!r} is so already.")
+            click.echo(f"{name!r} already has these values.")
             return
         print_difference(name, "changed" if old else "added", changed)
     if applied:

@@ -141,13 +141,13 @@ _WITHOUT_PASSWORD = {
     "wrong": partial(
         _refused,
         401,
-        "The password of the dashboard is needed.",
+        "The dashboard's password is required.",
         {"WWW-Authenticate": 'Basic realm="celery-pgbeat", charset="UTF-8"'},
     ),
     "not compared": partial(
         _refused,
         429,
-        "Too many passwords are tried at this moment, and this one was not compared. Try again in 5 seconds.",
+        "Too many passwords are being tried, and this one was not checked. Try again in 5 seconds.",
         {"Retry-After": "5"},
     ),
 }

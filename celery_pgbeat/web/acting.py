@@ -31,10 +31,10 @@ from celery_pgbeat.web.writing import Writer
 logger = logging.getLogger(__name__)
 MAY_NOT = "Ask the person who runs this dashboard: the setting is may_change."
 FOREIGN = (
-    "The form comes from another site, or the proxy before this dashboard replaces the name of the host: have it pass "
-    "on the header Host as it came, with its port."
+    "The form comes from another site, or the proxy in front of this dashboard changes the header Host: make it pass "
+    "that header on unchanged, with its port."
 )
-STALE = "This page was too old, or another one. Nothing was changed: send again."
+STALE = "The form has expired, or belongs to another page. Nothing was changed: send it again."
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,14 +84,14 @@ class Acting:
     async def _posted(self, action: Action, request: Request, person: Person) -> Response:
         here = comes_from_here(request)
         if here is False:
-            return self._refused(request, person, "This form is not from here", FOREIGN, 403)
+            return self._refused(request, person, "This form comes from another site", FOREIGN, 403)
         try:
             form = await read_form(request)
         except FormRefused as refusal:
             return self._refused(request, person, "This form cannot be read", refusal.sentence, refusal.status)
         if not self._tokens.is_right(request, person, form.raw("token")):
             if here is None:  # another site may have sent it, so nothing of it is shown again
-                return self._refused(request, person, "This form is not from here", STALE, 403)
+                return self._refused(request, person, "This form comes from another site", STALE, 403)
             return await self._in_thread(self._form, action, request, person, Shown(form, {"": STALE}, status=403))
         return await self._in_thread(self._carried_out, action, request, person, form)
 

@@ -19,7 +19,7 @@ EDITABLE: Mapping[str, Column] = {name: column for name, column in DECLARED.item
 NEVER_OF_SENSITIVE = ARGUMENTS | {"sensitive"}  # to untick it would show what it hides
 # By field, the column that it replaces in a sensitive row. It shows nothing of the old value; empty, it changes none.
 REPLACING: Mapping[str, str] = {f"new_{name}": name for name in ("args", "kwargs")}
-REPLACES = "Replaces the {} of this sensitive task, which are not shown; empty: they stay."
+REPLACES = "Replaces the hidden {} of this sensitive task; empty: no change."
 FIRST = ("name", "task", "schedule", "timezone")  # always in view
 CALL = ("args", "kwargs", "options", "sensitive", "queue", "priority", "kind", "target", "due_in")
 _REST = [name for name in EDITABLE if name not in (*FIRST, *CALL)]
@@ -61,7 +61,7 @@ def replaced_unseen(changes: Iterable[str], row: Any) -> str:
         for name in changes
     ]
     what = ", ".join(named) or "nothing"
-    return f"Another person has changed this task. To save again would replace {what}: compare, and save again."
+    return f"Another person has changed this task. Saving again would replace {what}: compare, and save again."
 
 
 def field_of(error: PgBeatError, sentence: str, fields: Collection[str], blackout: str = "") -> str | None:

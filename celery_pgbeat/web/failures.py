@@ -49,12 +49,12 @@ def page_of_fault() -> Page:
 def said_of_change(error: PgBeatError) -> str:
     """Return what to tell a user whose change was refused."""
     if isinstance(error, DatabaseBusy):
-        return "Another transaction holds what you want to change. Nothing was changed: send again."
+        return "Another transaction has locked what you want to change. Nothing was changed: send it again."
     if isinstance(error, DatabaseUnavailable):
-        return "The database does not answer. Look whether this was done before you send it again."
+        return "The database does not answer. Check whether this was done before you send it again."
     if isinstance(error, NotPermitted):
         return (
-            "The dashboard's user of the database may not do this. Make it a member of the role pgbeat_author; for "
+            "The dashboard's database user may not do this. Make it a member of the role pgbeat_author; for "
             "work of people, of pgbeat_person."
         )
     return said_to_viewers(error) if isinstance(error, SchemaMissing) else str(error)
@@ -63,11 +63,13 @@ def said_of_change(error: PgBeatError) -> str:
 def said_to_viewers(error: PgBeatError) -> str:
     """Return what to tell a viewer of an error of the database."""
     if isinstance(error, DatabaseBusy):
-        return "The database took too long for this page, and ended it. Choose fewer rows, or look again later."
+        return (
+            "The database took too long for this page and ended the statement. Choose fewer rows, or try again later."
+        )
     if isinstance(error, SchemaMissing):
         return "The database has no schema of celery-pgbeat, or an older one: run celery-pgbeat migrate."
     if isinstance(error, DatabaseUnavailable):
-        return "The database does not answer. Beats wait for it too; what is due meanwhile goes out afterwards."
+        return "The database does not answer. Beats wait for it too, and send afterwards what came due."
     if isinstance(error, NotPermitted):
-        return "The dashboard's user of the database may not read this. Make it a member of the role pgbeat_reader."
+        return "The dashboard's database user may not read this. Make it a member of the role pgbeat_reader."
     return "The dashboard cannot use the database: its log has the reason."

@@ -265,7 +265,7 @@ def test_a_change_by_another_person_in_between_is_not_overwritten_unseen(well: S
     refused = anna.send(CHANGE, {**form.fields, "queue": "mine"})
 
     assert 200 == refused.status
-    assert 'Another person has changed this task. To save again would replace queue (now "theirs")' in refused.text
+    assert 'Another person has changed this task. Saving again would replace queue (now "theirs")' in refused.text
     assert "theirs" == well.session.task("nightly")["queue"]
     assert 302 == anna.send(CHANGE, refused.fields).status
     assert "mine" == well.session.task("nightly")["queue"]
@@ -299,7 +299,7 @@ def test_a_row_that_another_transaction_holds_is_not_waited_for_long(
         seen = anna.send(CHANGE, {**form.fields, "subject": "stock"})
 
     assert 200 == seen.status
-    assert "Another transaction holds what you want to change." in seen.text
+    assert "Another transaction has locked what you want to change." in seen.text
 
 
 def test_a_task_that_code_declares_is_shown_and_not_edited_and_the_page_says_why(
@@ -481,7 +481,7 @@ def test_a_backfill_is_looked_at_first_and_then_started(well: Situation, anna: V
     look = anna.act(act_page("backfill"), **typed, look="1")
 
     assert "Start the backfill" not in str(form.tags)
-    assert (422, True) == (unseen.status, "Look first at what would be sent" in unseen.text)
+    assert (422, True) == (unseen.status, "First show what would be sent" in unseen.text)
     assert "10 jobs would be sent of 10 occurrences" in look.text
     assert 0 == well.session.value("select count(*) from pgbeat.backfill")
     assert 302 == anna.send(f"{TASKS}@act/backfill/", look.fields).status

@@ -1,4 +1,4 @@
-"""A row that was decided up to a time to come, because the database's clock was ahead: a person lets it go on."""
+"""A row that was decided up to a time to come, because the database's clock was ahead: a person has it continue."""
 
 from __future__ import annotations
 
@@ -244,7 +244,7 @@ def test_what_is_decided_ahead_is_shown_with_the_way_out(
     sentence = in_short(session.value("select pgbeat.explain('a')"))
     assert (
         "its next run is at 2030-01-01 01:00:00Z, for the clock of the database was ahead, and all up to "
-        "2030-01-01 00:00:00Z counts as decided: resume() lets it go on from now;"
+        "2030-01-01 00:00:00Z counts as decided: call resume() to continue from now;"
     ) in sentence
     doctor = json.loads(CliRunner().invoke(main, ["--url", migrated_database, "doctor", "--json"]).stdout)
     found = [finding for finding in doctor["findings"] if "was ahead" in finding["what"]]

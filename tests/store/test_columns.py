@@ -64,7 +64,7 @@ def test_every_token_of_a_definition_is_filled_in() -> None:
 
 def test_a_free_text_column_is_one_line_of_the_table_and_a_migration(tmp_path: Path, migrated_database: str) -> None:
     table = with_one_more_migration(tmp_path) / "columns.py"
-    subject = '    subject: str | None = free_text("What it is for; free text.")\n'
+    subject = '    subject: str | None = free_text("Its purpose; free text.")\n'
     text = table.read_text(encoding="utf-8")
     assert subject in text
     table.write_text(text.replace(subject, subject + NOTE), encoding="utf-8")

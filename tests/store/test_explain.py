@@ -183,7 +183,7 @@ def test_where_jitter_or_a_blackout_may_have_moved_a_run_neither_is_claimed(well
 @pytest.mark.parametrize(
     ("columns", "why"),
     [
-        ({"max_runs": 3, "run_count": 3}, "max_runs is 3, and so many runs were sent"),
+        ({"max_runs": 3, "run_count": 3}, "it has reached max_runs (3)"),
         ({"end_at": ago(days=1)}, "nothing is left before its end_at, 2100-02-28 12:00:00Z"),
         ({"schedule": "2026-01-01"}, "its schedule has no further occurrence"),
     ],

@@ -181,7 +181,7 @@ def test_the_shell_may_only_show_it_and_says_so_when_nothing_differs(run: Run, b
     shown = run("edit", "mine", "blackout=cron: 0 0 * * sat P2D", "start_at=2026-01-01T00:00:00Z", "--dry-run")
     assert "Nothing was written." in shown.stdout
     assert before == beat.get("mine")
-    assert "'mine' is so already.\n" == run("edit", "mine", "queue=null").stdout
+    assert "'mine' already has these values.\n" == run("edit", "mine", "queue=null").stdout
 
 
 def test_the_shell_says_that_code_declares_the_row(run: Run, beat: PgBeat) -> None:

@@ -391,7 +391,7 @@ def test_24_what_the_user_of_the_database_may_not_do_is_said_and_not_done(well: 
     for address in (PAUSE, "/trigger?name=nightly", "/limit-group?name=reports"):
         seen = visitor.act(address, reason="stocktaking", max_active="2")
         assert 403 == seen.status, (address, seen.text)
-        assert "The dashboard's user of the database may not do this." in seen.text
+        assert "The dashboard's database user may not do this." in seen.text
         assert str(make_url(reader_url).username) not in seen.html
     assert well.session.task("nightly")["enabled"]
     assert 0 == well.session.value("select count(*) from pgbeat.active_job")

@@ -285,7 +285,7 @@ def test_a_page_of_another_site_cannot_send_a_form(opened: Opened, stage: Situat
         other.goto(f"http://localhost:{urlsplit(address).port}/tasks")  # another origin: the same port by another name
         form = f"<form method=post action='{address}pause?name=of-code'><input name=token value={token}></form>"
         other.evaluate("form => { document.body.innerHTML = form; document.forms[0].submit(); }", form)
-        other.get_by_role("heading", name="This form is not from here").wait_for()
+        other.get_by_role("heading", name="This form comes from another site").wait_for()
         assert stage.session.task("of-code")["enabled"]
 
 

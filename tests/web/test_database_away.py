@@ -24,7 +24,7 @@ def test_where_the_database_does_not_answer_the_page_says_so_and_tries_again(pat
     seen = Visitor(dashboard("postgresql://anna:hush@127.0.0.1:1/shop")).open(path)
 
     assert 503 == seen.status
-    assert "The database does not answer. Beats wait for it too; what is due" in seen.text
+    assert "The database does not answer. Beats wait for it too, and send" in seen.text
     assert "5" == seen.headers["retry-after"]
     assert ("meta", {"http-equiv": "refresh", "content": "5"}) in seen.tags
     assert not [secret for secret in ("anna", "hush", "127.0.0.1", "/shop") if secret in seen.text]
@@ -71,7 +71,7 @@ def test_a_statement_that_takes_too_long_is_ended(
     seen = visitor.open("/task", name="nightly")
 
     assert 503 == seen.status
-    assert "The database took too long for this page, and ended it." in seen.text
+    assert "The database took too long for this page and ended the statement." in seen.text
 
 
 def test_a_database_without_the_schema_says_what_to_run(database: str) -> None:

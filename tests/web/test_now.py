@@ -40,7 +40,7 @@ def test_where_all_beats_are_gone_it_says_since_when_and_what_is_overdue(
 
     text = visitor.open("/").text
 
-    assert "No beat for 4m00s. 1 run is overdue. What is due goes out when a beat is back." in text
+    assert "No beat for 4m00s. 1 run is overdue. Due runs are sent when a beat is back." in text
 
 
 def test_an_overdue_run_is_named_with_the_reason(well: Situation, visitor: Visitor) -> None:
@@ -186,4 +186,4 @@ def test_no_other_beat_does_the_work_of_silent_ones_where_none_is_alive(situatio
     problems = visitor.open("/problems").text
 
     assert "No beat is running." in problems
-    assert "Silent beats 1 They have not signed off: killed, frozen, or cut off from the database. ✗" in problems
+    assert "Silent beats 1 They did not stop cleanly: killed, frozen, or cut off from the database. ✗" in problems

@@ -81,7 +81,7 @@ def test_its_jobs_come_with_reasons_and_the_job_in_the_way_is_a_link(well: Situa
     seen = visitor.open("/task", name="nightly")
 
     assert "11:40:00 ✗ failed ValueError: x +0 ms 1m00s 4m00s" in seen.text
-    assert "11:30:00 ◌ skipped: overlap job 00000000 was in the way" in seen.text
+    assert "11:30:00 ◌ skipped: overlap job 00000000 blocked it" in seen.text
     assert f"/job?id={JOB}" in seen.links
     assert "The latest 2 jobs: the middle one took 4m00s, the longest 4m00s" in [
         given.get("aria-label") for tag, given in seen.tags if tag == "svg"
@@ -157,4 +157,4 @@ def test_a_user_of_the_database_who_may_not_read_arguments_sees_all_else(
         seen = {path: visitor.open(path) for path in PAGES}
 
     assert dict.fromkeys(PAGES, 200) == {path: one.status for path, one in seen.items()}
-    assert "the dashboard's user of the database may not read them" in seen["/task?name=nightly"].text
+    assert "the dashboard's database user may not read them" in seen["/task?name=nightly"].text

@@ -76,7 +76,7 @@ def test_a_filter_finds_just_what_it_says(
             {"state": "failing"},
             "state=failing is not known, so this page does not obey it. Known: on,",
         ),
-        ("/tasks", {"state": "on", "sort": "next"}, "In the order of next runs the state is not looked at"),
+        ("/tasks", {"state": "on", "sort": "next"}, "Ordered by next run, the list ignores the state"),
         ("/tasks", {"sort": "group"}, "sort=group is not known"),
         ("/jobs", {"state": "<b>"}, "state=<b> is not known"),
         ("/jobs", {"reason": "rain"}, "reason=rain is not known"),

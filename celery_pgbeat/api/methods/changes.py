@@ -27,13 +27,13 @@ class ChangeMethods(Connected):
     """What `PgBeat` does with the table of changes."""
 
     def as_person(self, who: str, reason: str | None = None) -> Self:
-        """Return this object as it acts for a person: what is done with it stands under that name in `changes`.
+        """Return this object as it acts for a person: `changes` records what it does under that name.
 
         It shares the database with the one that it was made of, which stays as it is.
 
         Args:
             who: the person, up to 200 characters, such as an e-mail address. It is not checked: the role of the
-                database stands beside it.
+                database is recorded too.
             reason: why, for each change that has no reason of its own; free text.
 
         Raises:
@@ -78,9 +78,9 @@ class ChangeMethods(Connected):
     ) -> PeriodicTask:
         """Put the definition of a row back to what it was at a revision, or before a change; return the row.
 
-        It is checked as any definition, and stands in `changes` itself. A removed row is made again, with its pause.
+        It is checked as any definition, and `changes` records it. A removed row is made again, with its pause.
         Of a row that is there the pause, the next run and the jobs stay. A sensitive row stays sensitive, and keeps its
-        present arguments if those of then are not recorded.
+        present arguments if the earlier ones are not recorded.
 
         Args:
             name: of the row, as it is now.

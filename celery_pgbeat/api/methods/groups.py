@@ -47,7 +47,7 @@ class GroupMethods(Connected):
         rate_limit: str | None = None,
         connection: Any = None,
     ) -> TaskGroup:
-        """Set what a group is. What is left out is as in a group without settings; whether it is paused stays.
+        """Set the rules of a group. An argument that is left out becomes the default; a pause stays.
 
         Args:
             name: of the group.

@@ -147,7 +147,7 @@ class JobMethods(Connected):
 
         Args:
             id: of the job.
-            reason: why, up to 1,000 characters; stands in the job's `error`, with who decided.
+            reason: why, up to 1,000 characters; recorded in the job's `error`, with who decided.
             connection: join this transaction.
 
         Raises:
@@ -165,12 +165,12 @@ class JobMethods(Connected):
     def cancel_job(self, id: UUID | str, reason: str | None = None, *, connection: Any = None) -> str:
         """Cancel a job that no worker runs, or one for people, picked up or not: it ends as `revoked`.
 
-        Return the name of its row. If its message is still with the broker, the guard drops it. A job that a worker
+        Return the name of its row. If its message is still at the broker, the guard drops it. A job that a worker
         runs is refused: Celery's `app.control.revoke` ends it.
 
         Args:
             id: of the job.
-            reason: why, up to 1,000 characters; stands in the job's `error`, with who cancelled it.
+            reason: why, up to 1,000 characters; recorded in the job's `error`, with who cancelled it.
             connection: join this transaction.
 
         Raises:

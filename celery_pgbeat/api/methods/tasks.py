@@ -284,7 +284,7 @@ class PeriodicTaskMethods(Connected):
     def resume(self, name: str, *, connection: Any = None) -> PeriodicTask:
         """Resume a paused row. Its next run is the next one after now; runs missed while paused are not caught up.
 
-        What else keeps it from running stays, and the returned row shows it: `group_paused`, `problem`.
+        Other reasons that keep it from running stay, and the returned row shows them: `group_paused`, `problem`.
 
         Raises:
             UnknownPeriodicTask: there is no such row; suggests a near name.

@@ -102,7 +102,7 @@ class WorkMethods(Connected):
         Args:
             id: of the job.
             outcome: `succeeded` or `failed`.
-            note: what is to be said of it, up to 1,000 characters; stands in the job's `note`, and in the `error` of a
+            note: a note about the result, up to 1,000 characters; recorded in the job's `note`, and in the `error` of a
                 failed one.
             owner: only if this person has it; None for any.
             connection: join this transaction.

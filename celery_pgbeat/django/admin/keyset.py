@@ -31,7 +31,7 @@ class Read:
     Attributes:
         rows: instances of the model.
         more: the parameters of the next page; None if this is the last one.
-        note: what is to be said of it.
+        note: a note about the result.
     """
 
     rows: Sequence[Any]

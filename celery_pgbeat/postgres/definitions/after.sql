@@ -301,7 +301,7 @@ $$;
 
 -- Whether each of the upstream tasks has ended for an occurrence, and which end keeps this occurrence from running. The
 -- names that have not ended are in `missing`. An upstream task has ended if it has for the same occurrence or a later
--- one. If it has none at this very instant, its last one before counts, once nothing up to this instant is left to do.
+-- one. If it has none at this very instant, its latest earlier one counts, once nothing up to this instant is left to do.
 create or replace function {schema}.ends_for(after text[], after_condition text, occurrence timestamptz)
 returns table (missing text[], blocked_by uuid)
 language plpgsql stable rows 1
@@ -361,8 +361,8 @@ as $$ select greatest(task.last_run_at, task.planned_from, task.start_at - inter
 -- Several rounds may be waiting, and one upstream task may be ahead of another. So it looks for the last instant from
 -- which each of them has an end: the first end from then on, or the last before, if nothing up to this instant is left
 -- to do. The latest of these ends is the occurrence of the row. An earlier one counts beside it only if its task has
--- nothing left to do up to that occurrence: an end that is left from another round does not stand for one that is
--- still to come.
+-- nothing left to do up to that occurrence: an end that is left from another round does not satisfy a later
+-- occurrence.
 --
 -- All ends that may count are read once. Then it goes from instant to instant of theirs, from the last one on. For each
 -- upstream task it keeps the end that it has passed last, which is the first from that instant on.

@@ -358,7 +358,7 @@ as $$
     from (select {schema}.zone_of(backfill.name) as zone) as of_row
 $$;
 
--- Cancel a backfill: what it has not decided yet is dropped, the jobs that it has made go on; returns the row.
+-- Cancel a backfill: what it has not decided yet is dropped, the jobs that it has made still run; returns the row.
 create or replace function {schema}.cancel_backfill(id uuid) returns {schema}.backfill
 language plpgsql security definer
 set search_path = pg_catalog, pg_temp

@@ -25,9 +25,9 @@ comment on column {schema}.task_group.paused is
     'The same as the state paused; a write of one sets the other.';
 comment on column {schema}.task_group.pause_reason is 'Why it is paused; cleared when it is resumed.';
 comment on column {schema}.task_group.ordered is
-    'True: its jobs run strictly one at a time, in order of scheduled_for. The next one is sent when the one before is final. What is not due yet holds back no job.';
+    'True: its jobs run strictly one at a time, in order of scheduled_for. The next one is sent when the one before is final. An occurrence that is not due yet delays no job.';
 comment on column {schema}.task_group.state is
-    'active; paused: none of its periodic tasks runs, occurrences while paused are never caught up, and a job that waits in it is skipped when it would be sent, or stays if the group is ordered or has pause_on_failure; waiting: a job waits until the groups in waits_for have nothing to do (beats move a group between active and waiting); finished: it takes no new jobs, its occurrences are skipped, jobs that wait or are under way go on.';
+    'active; paused: none of its periodic tasks runs, occurrences while paused are never caught up, and a job that waits in it is skipped when it would be sent, or stays if the group is ordered or has pause_on_failure; waiting: a job waits until the groups in waits_for have nothing to do (beats move a group between active and waiting); finished: it takes no new jobs, its occurrences are skipped, jobs that wait or are under way continue.';
 comment on column {schema}.task_group.waits_for is
     'Names of groups: a job gets its turn when nothing is under way, waiting or due in any of them. NULL: no other group. Groups that do not exist, and groups that would wait for each other, are refused.';
 comment on column {schema}.task_group.pause_on_failure is
@@ -76,7 +76,7 @@ comment on column {schema}.blackout.timezone is
     'The IANA zone whose clock counts; NULL: that of the periodic task.';
 
 comment on table {schema}.change is
-    'Who changed what: an entry for each change of a definition or a pause, by whatever client, and for what people did to jobs. What beats write in a tick is not recorded. No role may write to it; beats drop entries older than pgbeat_keep_changes.';
+    'Who changed what: an entry for each change of a definition or a pause, by any client, and for what people did to jobs. The writes of a tick are not recorded. No role may write to it; beats drop entries older than pgbeat_keep_changes.';
 comment on column {schema}.change.id is 'The order of the changes of one object; revert() takes it.';
 comment on column {schema}.change.at is 'When, by the clock of the database.';
 comment on column {schema}.change.who is
@@ -89,12 +89,12 @@ comment on column {schema}.change.action is
 comment on column {schema}.change.revision is 'The revision of the periodic task after it, or when it was removed.';
 comment on column {schema}.change.columns is 'The columns that differ, also arguments; NULL for a new or removed row.';
 comment on column {schema}.change.before is
-    'What the columns were that differ, spans in seconds; of a removed row all that are not NULL. Without args, kwargs and options.';
+    'The old values of the columns that differ, spans in seconds; of a removed row all that are not NULL. Without args, kwargs and options.';
 comment on column {schema}.change.after is
-    'What they are since; of a new row all that are not NULL. Of a job or a backfill, what is known of it.';
+    'The new values; of a new row all that are not NULL. Of a job or a backfill, what is known of it.';
 comment on column {schema}.change.arguments_before is
-    'What args, kwargs and options were, where they differ; <sensitive> for the arguments of a sensitive row.';
-comment on column {schema}.change.arguments_after is 'What they are since, likewise.';
+    'The old args, kwargs and options, where they differ; <sensitive> for the arguments of a sensitive row.';
+comment on column {schema}.change.arguments_after is 'The new args, kwargs and options, in the same way.';
 comment on column {schema}.change.job is 'The job, if it is about one.';
 comment on column {schema}.change.backfill is 'The backfill, if it is about one.';
 comment on column {schema}.change.reason is
@@ -310,7 +310,7 @@ comment on column {schema}.node.last_seen_at is 'Its last heartbeat.';
 comment on column {schema}.node.mode is
     'Of a beat: sends; shadow (pgbeat_shadow: it records what it would send); waits, while beats in shadow live.';
 comment on column {schema}.node.broker_problem is
-    'Of a beat: why its broker takes no message, or none for some queues; NULL if it is well or nothing is to be sent.';
+    'Of a beat: why its broker takes no message, or none for some queues; NULL if there is no problem or nothing to send.';
 comment on column {schema}.node.broker_problem_since is 'Since when.';
 comment on column {schema}.node.tracking is 'Whether it is a worker that reports the states of jobs.';
 
@@ -338,7 +338,7 @@ comment on column {schema}.declaration_in_force.hash is 'Internal: the declarati
 comment on column {schema}.declaration_in_force.revision is 'Internal: how often the declaration in force has changed.';
 
 comment on table {schema}.refused_declaration is
-    'What the code of an app declares and its beats refuse, in the declaration that is in force: these run never, or as they were declared before. A row is deleted when a beat starts with corrected code, and when the last beat stops.';
+    'What the code of an app declares and its beats refuse, in the declaration that is in force: these entries never run, or run as they were declared before. A row is deleted when a beat starts with corrected code, and when the last beat stops.';
 comment on column {schema}.refused_declaration.app is 'The app: what managed_by would be.';
 comment on column {schema}.refused_declaration.name is 'The name in the code; cut if it is longer than 200 characters.';
 comment on column {schema}.refused_declaration.reason is 'Why it is refused, and the way out.';
@@ -371,7 +371,7 @@ comment on column {schema}.backfill.next_at is
 comment on column {schema}.backfill.total is 'How many occurrences the range has; NULL: not begun. Of solar events over more than ten years: how many days, until all are decided.';
 comment on column {schema}.backfill.submitted is 'How many jobs it has made.';
 comment on column {schema}.backfill.skipped is 'How many occurrences needed no job, by its mode.';
-comment on column {schema}.backfill.problem is 'Why it could not go on; NULL if a person cancelled it.';
+comment on column {schema}.backfill.problem is 'Why it could not continue; NULL if a person cancelled it.';
 comment on column {schema}.backfill.created_at is 'When it was made.';
 comment on column {schema}.backfill.created_by is 'The user of the session that made it.';
 comment on column {schema}.backfill.finished_at is 'When the last occurrence was decided, or it was cancelled.';
@@ -401,17 +401,17 @@ comment on function {schema}.pause(text, text, timestamptz) is
 comment on function {schema}.resume(text) is
     'Resume a paused periodic task, or one that was decided ahead; returns the row. Occurrences while paused are never caught up. A notice says if it was not paused, and if something else, such as its group, keeps it from running. SQLSTATE P0002 for an unknown name.';
 comment on function {schema}.replan(text[], text) is
-    'Have beats plan next runs again, after a change of the time zone tables that they use; returns the names of the rows concerned. names: NULL for all; zone: only rows that name this time zone. A next run that reads as its schedule says stays as it is; so does one that SQL has set. What is due is sent as it was planned, or, by the new tables, later; nothing is lost or sent twice. Restart all beats with the new tables first. SQLSTATE P0002 for an unknown name.';
+    'Have beats plan next runs again, after a change of the time zone tables that they use; returns the names of the rows concerned. names: NULL for all; zone: only rows that name this time zone. A next run that the new tables do not change stays, and so does one that SQL has set. A due run is sent as it was planned, or later by the new tables; nothing is lost or sent twice. Restart all beats with the new tables first. SQLSTATE P0002 for an unknown name.';
 comment on function {schema}.limit_group(text, int) is
     'Set how many jobs of a group may be under way at a time, NULL for no limit; returns the group.';
 comment on function {schema}.define_group(text, int, boolean, text[], boolean, text) is
-    'Set what a group is, and return it; an omitted argument becomes the default, state and pause_reason stay. The arguments are the columns of task_group. SQLSTATE 22023 for a wrong value.';
+    'Set the rules of a group, and return it; an omitted argument becomes the default, state and pause_reason stay. The arguments are the columns of task_group. SQLSTATE 22023 for a wrong value.';
 comment on function {schema}.finish_group(text) is
-    'Finish a group: it takes no new jobs, its occurrences are skipped with the reason finished, and trigger() and backfill() are refused (SQLSTATE 55000) until resume_group() opens it. Jobs that wait or are under way go on. Returns the group. SQLSTATE P0002 for an unknown group.';
+    'Finish a group: it takes no new jobs, its occurrences are skipped with the reason finished, and trigger() and backfill() are refused (SQLSTATE 55000) until resume_group() opens it. Jobs that wait or are under way continue. Returns the group. SQLSTATE P0002 for an unknown group.';
 comment on function {schema}.pause_group(text, text) is
     'Pause all periodic tasks of a group; returns the group. Messages already at the broker still run. SQLSTATE P0002 for an unknown group.';
 comment on function {schema}.resume_group(text, boolean) is
-    'Resume a paused group, or open a finished one; returns it. Occurrences while paused are never caught up; jobs that wait go on. With retry, the jobs whose failure has paused the group run again first, as by retry_job(). SQLSTATE P0002 for an unknown group; 55000 with retry if no failed job has paused it.';
+    'Resume a paused group, or open a finished one; returns it. Occurrences while paused are never caught up; jobs that wait continue. With retry, the jobs whose failure has paused the group run again first, as by retry_job(). SQLSTATE P0002 for an unknown group; 55000 with retry if no failed job has paused it.';
 comment on function {schema}.revert(text, int, bigint) is
     'Put the definition of a periodic task back to what it was at a revision, or before a change (an id of the table change); returns the row. It is checked as any other definition, and is a change itself. A removed row is made again, with its pause; of a row that is there the pause, the next run and the jobs stay. A sensitive row stays sensitive. Its arguments are not recorded: a row keeps its present ones, and a removed one is refused. SQLSTATE P0002 for an unknown name, 22023 if the changes do not go back so far.';
 comment on function {schema}.trigger(text, boolean, jsonb, jsonb) is
@@ -433,7 +433,7 @@ comment on function {schema}.pick_up(uuid, text, text[]) is
 comment on function {schema}.release(uuid, text) is
     'Give a task for people back: it is created again, and others can pick it up; returns the name of its periodic task. With owner only if it is with that one. SQLSTATE 55006 if it is with another; 55P03 if another transaction changes it at this moment; 55000 if no person has it; P0002 for an unknown id.';
 comment on function {schema}.finish(uuid, text, text, text) is
-    'End a task for people that a person has, as succeeded or failed; returns the name of its periodic task. The note stands in the history. With owner only if it is with that one. SQLSTATE 55006 if it is with another; 55P03 if another transaction changes it at this moment; 55000 if no person has it; P0002 for an unknown id.';
+    'End a task for people that a person has, as succeeded or failed; returns the name of its periodic task. The note is recorded in the history. With owner only if it is with that one. SQLSTATE 55006 if it is with another; 55P03 if another transaction changes it at this moment; 55000 if no person has it; P0002 for an unknown id.';
 comment on function {schema}.backfill(text, timestamptz, timestamptz, text, int) is
     'Submit the occurrences of a range, both ends included, as jobs of their own: those that are missing, that failed, or all. It works for a paused or finished row too. At most max_active of the jobs are under way at once, and none beside another job of the name unless overlap is allow. Returns the id of the backfill; the beats begin after the caller''s commit. SQLSTATE P0002 for an unknown name.';
 comment on function {schema}.backfill(text, date, date, text, int) is
@@ -441,7 +441,7 @@ comment on function {schema}.backfill(text, date, date, text, int) is
 comment on function {schema}.backfill(text, text, text, text, int) is
     'The same for literals without a type: ''2026-05-31'' is that day of the row''s zone, the whole of it, as are today and yesterday; a time without an offset is read on the clocks of that zone.';
 comment on function {schema}.cancel_backfill(uuid) is
-    'Cancel a backfill: the occurrences that it has not decided yet are dropped, the jobs that it has made go on; returns the row. SQLSTATE 42704 for an unknown id, 55000 if it was over already.';
+    'Cancel a backfill: the occurrences that it has not decided yet are dropped, the jobs that it has made still run; returns the row. SQLSTATE 42704 for an unknown id, 55000 if it was over already.';
 comment on function {schema}.explain(text) is
     'Return one sentence: why a periodic task is, or is not, running now. Instants are in UTC. SQLSTATE P0002 for an unknown name.';
 comment on function {schema}.validate_schedule(text) is

@@ -685,7 +685,7 @@ begin
 end
 $$;
 
--- Set what a group is; its state stays. What is omitted is as in a group without settings.
+-- Set the rules of a group; its state stays. An omitted rule becomes the default.
 create or replace function {schema}.define_group(
     name text,
     max_active int default null,

@@ -221,7 +221,7 @@ begin
             array_to_string(unknown, ' and ');
     end if;
     if 'sensitive' = any (target.hidden) then
-        raise notice '% stays sensitive: only UPDATE, schedule() or code takes that back', {schema}.quoted(stored.name);
+        raise notice '% stays sensitive: only UPDATE, schedule() or code can undo that', {schema}.quoted(stored.name);
     end if;
     return stored;
 end

@@ -416,12 +416,12 @@ as $$
                 || array_to_string(task.blackout, '; ') || ')'
         end || coalesce(
             ', for the clock of the database was ahead, and all up to ' || {schema}.shown({schema}.ahead_until(task))
-            || ' counts as decided: resume() lets it go on from now', '')
+            || ' counts as decided: call resume() to continue from now', '')
         when task.planned_revision <> task.revision
         then 'its next run has been waiting to be planned since ' || {schema}.shown(task.updated_at)
         when task.schedule is null and task.after is null then 'it has no schedule, only trigger() starts it'
         when task.run_count >= task.max_runs
-        then format('it is finished: max_runs is %s, and so many runs were sent', task.max_runs)
+        then format('it is finished: it has reached max_runs (%s)', task.max_runs)
         when task.schedule is null and (task.end_at < {schema}.now()) is not true
         then {schema}.row_after_in_words(task)
         when task.end_at is not null

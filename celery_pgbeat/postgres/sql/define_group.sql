@@ -1,3 +1,3 @@
--- Set what a group is; its state stays.
+-- Set the rules of a group; its state stays.
 select {group} from {schema}.define_group(
     %(name)s, %(max_active)s::int, %(ordered)s, %(waits_for)s::text[], %(pause_on_failure)s, %(rate_limit)s)

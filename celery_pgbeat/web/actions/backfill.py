@@ -55,7 +55,7 @@ def _look(reader: Reader, subject: Query, form: Form) -> Look:
 def _backfill(call: Call) -> Done:
     row = known_row(call.reader, call.subject)
     if call.form.raw("seen") != _seen(call.form):
-        raise Wrong("", "Look first at what would be sent: the form has changed since, or nothing was looked at.")
+        raise Wrong("", "First show what would be sent: the form has changed since, or this was not shown yet.")
     call.beat.backfill(row["name"], **_terms(call.reader, row, call.form), connection=call.connection)
     return Done("backfilled", "task", {"name": row["name"]})
 
@@ -66,7 +66,7 @@ def _about_cancel(reader: Reader, subject: Query) -> About:
         return About(refusal="There is no such backfill: ended ones are removed after pgbeat_retention.")
     if one.state != "running":
         return About(refusal=f"It is {one.state} already.")
-    return About([f"A backfill of {one.periodic_task!r}. It sends nothing more; jobs that it has sent go on."])
+    return About([f"A backfill of {one.periodic_task!r}. It sends no more jobs; those already sent still run."])
 
 
 def _cancel(call: Call) -> Done:
@@ -81,7 +81,7 @@ BACKFILL = Action(
     _backfill,
     (
         Field("since", "From", hint="a day such as 2026-11-01, yesterday, or an instant"),
-        Field("until", "To", hint="likewise; the whole day, of today what has passed"),
+        Field("until", "To", hint="the same; a day counts as a whole, today up to now"),
         Field("mode", "Which occurrences", "choice", choices=MODES, initial="missing"),
         Field("max_active", "At once", hint="how many of its jobs may be under way, 1 to 1,000", initial="1"),
         Field("seen", "", "hidden"),

@@ -21,7 +21,7 @@ HINTS = {
     "timezone": "such as Europe/Berlin; empty: that of the app, from the next beat on",
 }
 NEW = "Replace the arguments"  # the section of a sensitive row
-YES_OR_NO = {"false": "", "true": "their arguments are hidden from now on; only code or SQL takes this back"}
+YES_OR_NO = {"false": "", "true": "hides their arguments from now on; only code or SQL can undo this"}
 
 
 def _field(name: str, section: str = "") -> Field:

@@ -40,7 +40,7 @@ def _about(reader: Reader, subject: Query) -> About:
     if row["sensitive"]:
         facts.append("Its arguments are sensitive: they are not shown. New ones can replace them.")
     elif not call:
-        facts.append("The dashboard's user of the database may not read its arguments: they are not changed here.")
+        facts.append("The dashboard's database user may not read its arguments, so they cannot be changed here.")
     drawn = {*row, *call}
     if row["sensitive"]:
         drawn = drawn - NEVER_OF_SENSITIVE | {*REPLACING}
@@ -91,7 +91,7 @@ def _edit(call: Call) -> Done:
     with _at_its_field(form):
         new = call.beat.update(name, connection=call.connection, **changes)
     if new.revision > row.revision + 1:  # another transaction committed between the two statements
-        sentence = "Another person has changed this task at this moment. Nothing was changed: compare, and save again."
+        sentence = "Another person has just changed this task. Your change was not saved: compare, and save again."
         raise Wrong("", sentence, renewed=("revision",))
     return Done("edited", "task", {"name": name})
 

@@ -42,7 +42,7 @@ def _limit(call: Call) -> Done:
 
 def _about_pause(reader: Reader, subject: Query) -> About:
     group = _known_group(reader, subject)
-    effect = "All its tasks stop until the group is resumed. Messages that are already sent still run."
+    effect = "All its tasks stop until the group is resumed. Messages already at the broker still run."
     return About([_size(group), effect])
 
 
@@ -55,7 +55,7 @@ def _pause(call: Call) -> Done:
 def _about_resume(reader: Reader, subject: Query) -> About:
     group = _known_group(reader, subject)
     why = f" Its reason: {group['pause_reason']}" if group["pause_reason"] else ""
-    return About([f"It is {group['state']}.{why}", "Missed runs are not caught up; a task paused by name stays so."])
+    return About([f"It is {group['state']}.{why}", "Missed runs are not caught up; a paused task stays paused."])
 
 
 def _resume(call: Call) -> Done:
@@ -77,7 +77,7 @@ PAUSE_GROUP = Action(
     "Pause the group",
     _about_pause,
     _pause,
-    (Field("reason", "Why", hint="shown to all who look at it; up to 1,000 characters"),),
+    (Field("reason", "Why", hint="everyone who opens the page sees it; up to 1,000 characters"),),
     back="groups",
 )
 RESUME_GROUP = Action(
@@ -85,6 +85,6 @@ RESUME_GROUP = Action(
     "Resume the group",
     _about_resume,
     _resume,
-    (Field("retry", "First run the jobs again whose failure has paused it", "box"),),
+    (Field("retry", "First rerun the jobs whose failure paused it", "box"),),
     back="groups",
 )

@@ -13,7 +13,7 @@ from celery_pgbeat.web.page import Query
 from celery_pgbeat.web.reading import Reader
 
 MOST_WORK = 10_000  # open tasks among which one is looked up
-REASON = Field("reason", "Why", hint="stands in the job's error; up to 1,000 characters")
+REASON = Field("reason", "Why", hint="recorded in the job's error; up to 1,000 characters")
 OWNER = Field("owner", "Who", hint="the name by which your application knows this person", only_nameless=True)
 OUTCOMES = {"succeeded": "it is done", "failed": "it could not be done"}
 
@@ -92,7 +92,7 @@ def _finish(call: Call) -> Done:
 CANCEL_JOB = Action(
     "Cancel: job",
     "Cancel it",
-    _job("It ends as revoked. If its message is still with the broker, the guard drops it."),
+    _job("It ends as revoked. If its message is still at the broker, the guard drops it."),
     _cancel,
     (REASON,),
     parameter="id",
@@ -101,7 +101,7 @@ CANCEL_JOB = Action(
 RESEND_JOB = Action(
     "Send again: job",
     "Send it again",
-    _job("A beat sends its message at once. If the first one is there after all, the guard starts one of the two."),
+    _job("A beat sends its message at once. If the first one still exists, the guard starts only one of the two."),
     _resend,
     parameter="id",
     back="job",
@@ -126,7 +126,7 @@ FAIL_JOB = Action(
 )
 PICK_UP = Action("Pick up: job", "Pick it up", _about_pick_up, _pick_up, (OWNER,), parameter="id", back="work")
 RELEASE = Action(
-    "Give back: job", "Give it back", _job("Others can pick it up then."), _release, parameter="id", back="work"
+    "Give back: job", "Give it back", _job("Then others can pick it up."), _release, parameter="id", back="work"
 )
 FINISH = Action(
     "Finish: job",
@@ -135,7 +135,7 @@ FINISH = Action(
     _finish,
     (
         Field("outcome", "Outcome", "choice", choices=OUTCOMES, initial="succeeded"),
-        Field("note", "Note", "area", "what is to be said of it; up to 1,000 characters"),
+        Field("note", "Note", "area", "a note about the result; up to 1,000 characters"),
     ),
     parameter="id",
     back="work",

@@ -14,7 +14,7 @@ from celery_pgbeat.web.page import Query
 from celery_pgbeat.web.reading import Reader
 
 LONGEST = 200  # characters of a value that is shown
-STAYS_SENSITIVE = "It stays sensitive: only code or SQL takes that back."
+STAYS_SENSITIVE = "It stays sensitive: only code or SQL can undo that."
 
 
 def _about(reader: Reader, subject: Query) -> About:
@@ -32,7 +32,7 @@ def _about(reader: Reader, subject: Query) -> About:
         changed = {"name": (name, new["name"]), **changed}
     sensitive = [STAYS_SENSITIVE] if row["sensitive"] else []
     if not changed:
-        return About(refusal=" ".join(["Its definition is so already.", *sensitive]))
+        return About(refusal=" ".join(["Its definition already has these values.", *sensitive]))
     facts = [
         f"{column}: {_spoken(column, was)} becomes {_spoken(column, becomes)}"
         for column, (was, becomes) in changed.items()
@@ -61,7 +61,7 @@ def _revert(call: Call) -> Done:
 
 
 def _changed_meanwhile() -> Wrong:
-    sentence = "Another person has changed this task: look again at what would become of it."
+    sentence = "Another person has changed this task: check again what this would change."
     return Wrong("", sentence, renewed=("revision",))
 
 

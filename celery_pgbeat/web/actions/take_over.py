@@ -25,7 +25,7 @@ def _about(reader: Reader, subject: Query) -> About:
     return About(
         [
             f"{owner} declares it. From then on it belongs to {OWNER}: it can be edited here, and the code no longer "
-            "changes it, nor removes it.",
+            "changes or removes it.",
             "Its definition, its pause, its next run and its jobs stay.",
             f"To give it back to the code, in SQL: {back}",
         ]

@@ -27,9 +27,9 @@ def known_row(reader: Reader, subject: Query) -> dict[str, Any]:
 
 def _about_pause(reader: Reader, subject: Query) -> About:
     row = known_row(reader, subject)
-    facts = ["Occurrences during the pause are left out, and not caught up. Messages that are already sent still run."]
+    facts = ["Occurrences during the pause are skipped and not caught up. Messages already at the broker still run."]
     if not row["enabled"]:
-        facts.append("It is paused already: this sets reason and end anew.")
+        facts.append("It is already paused: this replaces the reason and the end.")
     return About(facts, {"reason": row["pause_reason"] or ""} if not row["enabled"] else {})
 
 
@@ -43,10 +43,10 @@ def _pause(call: Call) -> Done:
 def _about_resume(reader: Reader, subject: Query) -> About:
     row = known_row(reader, subject)
     if row["enabled"]:
-        return About(refusal="It is not paused by name. If its group is paused, resume the group.")
+        return About(refusal="The task itself is not paused. If its group is paused, resume the group.")
     who = f" by {row['paused_by']}" if row["paused_by"] else ""
     why = f": {row['pause_reason']}" if row["pause_reason"] else ", no reason was given"
-    return About([f"It is paused{who}{why}", "It goes on with its next occurrence; those missed are not caught up."])
+    return About([f"It is paused{who}{why}", "It continues with its next occurrence; missed ones are not caught up."])
 
 
 def _resume(call: Call) -> Done:
@@ -57,7 +57,7 @@ def _resume(call: Call) -> Done:
 
 def _about_trigger(reader: Reader, subject: Query) -> About:
     row = known_row(reader, subject)
-    facts = ["A beat sends one job now, whatever the schedule. The next run does not change."]
+    facts = ["A beat sends one job now, independent of the schedule. The next run does not change."]
     if row["sensitive"]:
         facts.append("Its arguments are sensitive: they are not shown.")
     return About(facts)
@@ -74,14 +74,14 @@ def _trigger(call: Call) -> Done:
     return Done("triggered", "job", {"id": str(job)})
 
 
-FORCE = Field("force", "Even while another job of it is not final", "box")
+FORCE = Field("force", "Even if another of its jobs is not final", "box")
 PAUSE = Action(
     "Pause",
     "Pause",
     _about_pause,
     _pause,
     (
-        Field("reason", "Why", hint="shown to all who look at it; up to 1,000 characters"),
+        Field("reason", "Why", hint="everyone who opens the page sees it; up to 1,000 characters"),
         Field("until", "Until", hint=UNTIL_HINT, is_in_zone=True),
     ),
 )

@@ -27,7 +27,7 @@ def read_tasks(reader: Reader, query: Query) -> Page:
     """Read a page of periodic tasks."""
     by_next_run, state = query.choice("sort", SORTS) == "next", query.choice("state", STATES)
     if by_next_run and state is not None:
-        query.notes.append("In the order of next runs the state is not looked at: order by name to filter by it.")
+        query.notes.append("Ordered by next run, the list ignores the state: order by name to filter by it.")
     filters: dict[str, Any] = {
         "words": query.text("q"),
         "state": None if by_next_run else state,

@@ -45,7 +45,7 @@ def _no_beat(it: Now) -> Verdict | None:
     if it.beat_seen_at is None:
         return Verdict("bad", "No beat is running.", f"Nothing is sent until one is. {START}", "nodes")
     behind = f"{_many(it.activity['late'], 'run')} overdue. " if it.activity["late"] else ""
-    then = f"{behind}What is due goes out when a beat is back. {START}"
+    then = f"{behind}Due runs are sent when a beat is back. {START}"
     return Verdict("bad", f"No beat for {span(it.now - it.beat_seen_at)}.", then, "nodes")
 
 

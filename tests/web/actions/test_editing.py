@@ -97,7 +97,7 @@ def test_a_change_by_another_person_in_between_is_not_overwritten_unseen(
     seen = anna.send("/edit?name=nightly", {**form.fields, "schedule": "0 8 * * *", "step": "do"})
 
     assert 422 == seen.status
-    assert 'To save again would replace schedule (now "0 7 * * *")' in seen.text
+    assert 'Saving again would replace schedule (now "0 7 * * *")' in seen.text
     assert "0 8 * * *" == seen.fields["schedule"]
     assert "0 7 * * *" == well.session.task("nightly")["schedule"]
     assert 303 == anna.send("/edit?name=nightly", {**seen.fields, "step": "do"}).status
@@ -342,7 +342,7 @@ def test_a_dashboard_that_may_not_read_arguments_leaves_them_as_they_are(situati
 
     assert "secret" not in form.html
     assert {"args", "kwargs", "options"}.isdisjoint(form.fields)
-    assert "may not read its arguments: they are not changed here" in form.text
+    assert "may not read its arguments, so they cannot be changed here" in form.text
 
 
 # --- tasks of code

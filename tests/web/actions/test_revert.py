@@ -113,7 +113,7 @@ def test_a_sensitive_task_stays_sensitive_and_the_form_says_so(well: Situation, 
     nothing, form = anna.open(of_sensitive), anna.open(of_queue)
     anna.act(of_queue)
 
-    assert "Its definition is so already. It stays sensitive: only code or SQL takes that back." in nothing.text
+    assert "Its definition already has these values. It stays sensitive: only" in nothing.text
     assert "It stays sensitive" in form.text
     assert (True, None) == (beat.get("nightly").sensitive, beat.get("nightly").queue)
     assert "patient 4711" not in anna.open(TASK).html

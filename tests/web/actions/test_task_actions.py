@@ -83,7 +83,7 @@ def test_a_paused_task_is_resumed_after_a_look_at_who_paused_it_and_why(
     gone_to(anna.act("/resume?name=nightly"), "/task?name=nightly&done=resumed")
 
     assert well.session.task("nightly")["enabled"]
-    assert "It is not paused by name." in anna.open("/resume?name=nightly").text
+    assert "The task itself is not paused." in anna.open("/resume?name=nightly").text
 
 
 def test_a_task_is_triggered_with_its_own_arguments_or_with_others(well: Situation, anna: Visitor) -> None:
@@ -166,7 +166,7 @@ def test_a_backfill_that_nobody_has_looked_at_does_not_begin(well: Situation, an
     other = anna.send("/backfill?name=nightly", {**look.fields, "mode": "all", "step": "do"})
 
     assert [422, 422] == [unseen.status, other.status]
-    assert "Look first at what would be sent" in unseen.text
+    assert "First show what would be sent" in unseen.text
     assert 0 == well.session.value("select count(*) from pgbeat.backfill")
 
 

@@ -48,7 +48,7 @@ def test_a_row_that_a_transaction_holds_is_left_alone_after_three_seconds(
     other.rollback()
 
     assert (503, "stocktaking") == (seen.status, seen.fields["reason"])
-    assert "Another transaction holds what you want to change. Nothing was changed: send again." in seen.text
+    assert "Another transaction has locked what you want to change. Nothing was changed: send it again." in seen.text
     assert 303 == anna.send("/pause?name=nightly", {**seen.fields, "step": "do"}).status
 
 
