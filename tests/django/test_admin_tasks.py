@@ -218,7 +218,7 @@ def test_a_new_task_is_made_with_all_that_was_typed(well: Situation, anna: Visit
         ({"queue": "a\0b"}, "queue", "Null characters are not allowed"),
     ],
 )
-def test_what_is_refused_is_said_at_its_field_and_nothing_is_written(
+def test_a_refused_value_is_shown_at_its_field_and_nothing_is_written(
     well: Situation, anna: Visitor, typed: dict[str, str], field: str | None, says: str
 ) -> None:
     well.plan(timezone="UTC")
@@ -289,9 +289,7 @@ def test_what_beats_write_meanwhile_does_not_disturb_a_form(well: Situation, ann
     assert (later, 7, "stock") == (row["next_run_at"], row["run_count"], row["subject"])
 
 
-def test_a_row_that_another_transaction_holds_is_not_waited_for_long(
-    well: Situation, anna: Visitor, project_database: str
-) -> None:
+def test_an_action_does_not_wait_long_for_a_locked_row(well: Situation, anna: Visitor, project_database: str) -> None:
     well.plan(timezone="UTC")
     form = anna.open(CHANGE)
     with closing(Transaction(project_database)) as other:
@@ -536,7 +534,7 @@ def test_a_change_is_put_back(well: Situation, anna: Visitor) -> None:
     assert [("anna", "changed", "nightly")] * 2 == changes(well.session)
 
 
-def test_what_is_wrong_stands_at_its_field_and_what_was_typed_stays(well: Situation, anna: Visitor) -> None:
+def test_an_error_is_shown_at_its_field_and_the_input_stays(well: Situation, anna: Visitor) -> None:
     well.plan()
 
     seen = anna.act(act_page("pause"), reason="stock<taking>", until="next year")
@@ -547,7 +545,7 @@ def test_what_is_wrong_stands_at_its_field_and_what_was_typed_stays(well: Situat
     assert well.session.task("nightly")["enabled"]
 
 
-def test_what_is_ticked_is_done_row_by_row_and_one_refusal_stops_no_other(well: Situation, anna: Visitor) -> None:
+def test_ticked_rows_are_changed_one_by_one_and_one_refusal_stops_no_other(well: Situation, anna: Visitor) -> None:
     for name in ("nightly", "second", "third"):
         well.plan(name=name)
     well.job("running")
@@ -578,7 +576,7 @@ def test_no_form_acts_on_all_rows_that_match_a_filter(well: Situation, anna: Vis
         assert 400 == anna.send(f"{TASKS}@act/pause/", {"csrfmiddlewaretoken": token, "key": keys}).status
 
 
-def test_an_unknown_task_is_said_to_be_unknown(well: Situation, anna: Visitor) -> None:
+def test_an_unknown_task_is_reported_as_unknown(well: Situation, anna: Visitor) -> None:
     assert "No periodic task is named 'missing'" in anna.open(act_page("pause", "missing")).text
     assert 404 == anna.open(f"{TASKS}@act/explode/?key=nightly").status
 
@@ -587,7 +585,9 @@ def test_an_unknown_task_is_said_to_be_unknown(well: Situation, anna: Visitor) -
 
 
 @pytest.mark.parametrize("word", ["pause", "resume", "trigger"])
-def test_who_may_only_look_may_do_nothing(well: Situation, anna: Visitor, ben: Visitor, word: str) -> None:
+def test_a_user_with_read_access_cannot_change_anything(
+    well: Situation, anna: Visitor, ben: Visitor, word: str
+) -> None:
     well.plan(timezone="UTC", enabled=word != "resume")
     before = well.session.task("nightly")
     token = anna.open(act_page(word)).fields
@@ -605,7 +605,7 @@ def test_who_may_only_look_may_do_nothing(well: Situation, anna: Visitor, ben: V
     assert before == well.session.task("nightly")
 
 
-def test_who_has_no_permission_sees_nothing(well: Situation, carl: Visitor) -> None:
+def test_a_user_without_permission_sees_nothing(well: Situation, carl: Visitor) -> None:
     well.plan()
 
     assert [403] * 3 == [carl.open(path).status for path in (TASKS, CHANGE, act_page("pause"))]

@@ -71,7 +71,7 @@ def test_the_page_of_a_task_its_forms_and_its_end_escape_what_it_contains(poison
     assert not any(evil in pages[0].html for evil in ("<script>alert", "<img src=x", "49/../"))  # its fields keep all
 
 
-def test_what_is_done_to_an_evil_name_is_done_to_it_and_said_harmlessly(poisoned: Situation, anna: Visitor) -> None:
+def test_an_action_on_a_hostile_name_acts_on_that_row_and_shows_it_escaped(poisoned: Situation, anna: Visitor) -> None:
     form = anna.open(f"{TASKS}@act/resume/", key=EVIL)
     seen = anna.send(f"{TASKS}@act/resume/", {**form.fields, "key": EVIL})
 

@@ -33,7 +33,7 @@ def test_pages_are_shown_below_the_path_at_which_they_are_mounted(well: Situatio
     assert 404 == ben.open(f"{HOME}no/such/page").status
 
 
-def test_to_look_needs_a_login_and_the_right(well: Situation, carl: Visitor) -> None:
+def test_viewing_needs_a_login_and_the_right(well: Situation, carl: Visitor) -> None:
     from django.contrib.auth.models import User
 
     seen = Visitor().open(f"{HOME}tasks", q="x")
@@ -45,7 +45,7 @@ def test_to_look_needs_a_login_and_the_right(well: Situation, carl: Visitor) -> 
     assert 302 == dora.open(HOME).status
 
 
-def test_who_may_change_something_acts_by_the_name_of_the_user(well: Situation, anna: Visitor) -> None:
+def test_a_user_who_may_change_something_acts_by_name(well: Situation, anna: Visitor) -> None:
     well.plan()
 
     form = anna.open(f"{HOME}pause?name=nightly")
@@ -105,7 +105,7 @@ def test_a_host_that_django_does_not_know_is_refused(well: Situation, ben: Visit
     assert 400 == ben.client.get(HOME, headers={"host": "evil.example"}).status_code
 
 
-def test_under_wsgi_a_page_asks_again_instead_of_holding_a_worker(well: Situation, ben: Visitor) -> None:
+def test_under_wsgi_a_page_asks_again_instead_of_occupying_a_worker(well: Situation, ben: Visitor) -> None:
     well.plan()
 
     seen = ben.open(f"{HOME}events")

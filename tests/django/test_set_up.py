@@ -133,7 +133,7 @@ def test_the_scheduler_of_a_project_that_moves_is_said_to_be_another_one(situati
     assert "pgbeat.W003" in ids()
 
 
-def test_no_celery_app_is_said_to_be_missing(situation: Situation) -> None:
+def test_a_missing_celery_app_is_reported(situation: Situation) -> None:
     Celery("default").set_current()
 
     assert ["pgbeat.W002"] == ids()
@@ -195,7 +195,7 @@ def test_the_url_of_a_database_is_that_of_djangos_settings(database: dict[str, A
 
 
 @pytest.mark.parametrize(("host", "port"), [("db", "http"), ("a,b", "1,2,3"), ("db", "5432,5433"), ("a,b", "1,x")])
-def test_a_port_that_is_none_is_refused_by_its_name(host: str, port: str) -> None:
+def test_an_invalid_port_is_refused_by_its_name(host: str, port: str) -> None:
     with pytest.raises(InvalidSetting, match=f"the HOST '{host}' and the PORT '{port}'"):
         database_url({**POSTGRES, "HOST": host, "PORT": port})
 
@@ -282,7 +282,7 @@ def test_what_a_transaction_of_django_has_written_is_seen_and_rolled_back_with_i
     assert 0 == situation.session.value("select count(*) from pgbeat.periodic_task")
 
 
-def test_what_reads_has_a_limit_and_leaves_the_settings_of_the_transaction_as_they_were(situation: Situation) -> None:
+def test_reads_have_a_time_limit_and_leave_the_settings_of_the_transaction_as_they_were(situation: Situation) -> None:
     from django.db import transaction
 
     from celery_pgbeat.django.joined import JoinedBeat

@@ -119,7 +119,7 @@ def test_the_page_lists_every_metric() -> None:
     assert {re.sub(r"_(bucket|sum|count)$", "", name) for name in samples()} == listed
 
 
-def test_the_panels_stand_beside_each_other_and_have_numbers_of_their_own() -> None:
+def test_the_panels_do_not_overlap_and_have_numbers_of_their_own() -> None:
     ids = [each["id"] for each in panels()]
     places = [
         (x, y)

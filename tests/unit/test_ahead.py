@@ -109,7 +109,7 @@ def test_no_more_runs_come_than_the_row_has_left(run_count: int, left: int) -> N
     assert left == len(coming(10, max_runs=3, run_count=run_count))
 
 
-def test_jitter_moves_each_run_and_is_told() -> None:
+def test_jitter_moves_each_run_and_is_shown() -> None:
     runs = coming(jitter=timedelta(minutes=10))
 
     assert [at("2026-12-07T12:00"), at("2026-12-07T14:00"), at("2026-12-07T16:00")] == [
@@ -219,7 +219,7 @@ def test_a_run_that_a_beat_has_postponed_is_held_back() -> None:
     ],
 )
 @pytest.mark.parametrize("schedule", ["*/7 * * * *", "30 2 * * *", "every 50m"])
-def test_what_is_told_in_advance_is_what_the_beats_decide(schedule: str, columns: dict[str, Any]) -> None:
+def test_the_predicted_runs_are_those_that_beats_decide(schedule: str, columns: dict[str, Any]) -> None:
     """A beat that plans the row and decides each occurrence at its instant sends just these jobs."""
     row = {**COLUMNS, "schedule": schedule, "end_at": at("2026-12-14T00:00"), **columns}
 

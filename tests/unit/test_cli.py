@@ -177,7 +177,7 @@ def test_an_unknown_command_is_wrong_usage(run: Callable[..., Result]) -> None:
     assert "No such command 'lits'. Did you mean 'list'?" in result.stderr
 
 
-def test_the_version_is_told(run: Callable[..., Result]) -> None:
+def test_the_version_is_printed(run: Callable[..., Result]) -> None:
     assert run("--version").output == f"celery-pgbeat, version {__version__}\n"
 
 
@@ -199,11 +199,11 @@ def test_an_error_is_one_line_on_stderr_with_its_exit_code(
     assert (result.exit_code, result.stdout, result.stderr) == (exit_code, "", f"Error: {error}\n")
 
 
-def test_an_error_of_ours_that_nobody_foresaw_is_not_hidden(run: Callable[..., Result]) -> None:
+def test_an_unexpected_error_of_ours_is_not_hidden(run: Callable[..., Result]) -> None:
     assert isinstance(run("trigger", "x", trigger=ZeroDivisionError()).exception, ZeroDivisionError)
 
 
-def test_without_a_url_the_way_to_give_one_is_said(run: Callable[..., Result]) -> None:
+def test_without_a_url_the_error_says_how_to_give_one(run: Callable[..., Result]) -> None:
     result = run("list")
 
     assert result.exit_code == 2
@@ -284,7 +284,7 @@ def test_a_name_cannot_speak_to_the_terminal(run: Callable[..., Result]) -> None
     assert "\\x1b[31mred\\n" in result.stdout
 
 
-def test_one_row_is_shown_with_its_state_first_and_without_what_nobody_has_set(run: Callable[..., Result]) -> None:
+def test_one_row_is_shown_with_its_state_first_and_without_unset_columns(run: Callable[..., Result]) -> None:
     assert (
         "state         waiting\n"
         "name          nightly\n"

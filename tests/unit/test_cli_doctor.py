@@ -81,7 +81,7 @@ def test_a_rabbitmq_without_confirms_is_noted_and_with_confirms_switched_off_is_
     assert [["note"], ["error"], []] == [found(), found(confirm_publish=False), found(confirm_publish=True)]
 
 
-def test_a_transport_that_nobody_has_tested_is_noted() -> None:
+def test_an_untested_transport_is_noted() -> None:
     (found,) = app.broker(waits(), shop("memory://"))
 
     assert (NOTE, True) == (found.severity, "'memory'" in found.what)
@@ -156,7 +156,7 @@ def test_an_app_whose_beats_cannot_start_is_an_error() -> None:
     assert (ERROR, True) == (found.severity, found.what.startswith("No beat of this app can start: Celery's setting"))
 
 
-def test_tasks_that_nobody_knows_or_that_may_not_be_sent_are_errors() -> None:
+def test_unknown_tasks_and_those_that_may_not_be_sent_are_errors() -> None:
     here = shop("memory://")
 
     @here.task(name="shop.known")
@@ -197,7 +197,7 @@ def test_a_task_that_a_worker_knows_is_well(monkeypatch: pytest.MonkeyPatch) -> 
     ] == found
 
 
-def test_a_schema_in_which_strangers_may_create_objects_is_a_warning_that_says_how_to_mend_it() -> None:
+def test_a_schema_in_which_strangers_may_create_objects_is_a_warning_that_says_how_to_repair_it() -> None:
     rows = [
         {"schema": "public", "ours": False, "grantees": ["public"], "role": "shop"},
         {"schema": "pgbeat", "ours": True, "grantees": ["anna", "bert"], "role": "shop"},
@@ -242,7 +242,7 @@ def test_a_number_has_its_noun() -> None:
     assert ["1 row", "2 rows"] == [number(1, "row"), number(2, "row")]
 
 
-def test_every_kind_of_what_hangs_is_told() -> None:
+def test_every_kind_of_hang_is_reported() -> None:
     row = {"number": 2, "name": "x", "since": None, "detail": "why"}
     told = [hang.found(row) for hang in work.KINDS.values()]
 
@@ -276,7 +276,7 @@ def test_nothing_but_notes_is_well(monkeypatch: pytest.MonkeyPatch) -> None:
     )
 
 
-def test_the_worst_is_told_first_and_ends_with_exit_code_one(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_worst_is_reported_first_and_ends_with_exit_code_one(monkeypatch: pytest.MonkeyPatch) -> None:
     found = [Finding(severity, f"{severity}.", "Mend.") for severity in (NOTE, WARNING, ERROR)]
 
     result = run(monkeypatch, stuck=found, tasks="no app was named (-A)")
@@ -305,7 +305,7 @@ def test_a_database_that_goes_away_ends_it_with_exit_code_three(monkeypatch: pyt
     assert 3 == run(monkeypatch, stuck=DatabaseUnavailable("gone")).exit_code
 
 
-def test_a_schema_that_does_not_do_comes_before_what_stands_on_it() -> None:
+def test_an_unusable_schema_is_reported_before_what_depends_on_it() -> None:
     examination = Examination()
     examination.make("schema", lambda: [Finding(ERROR, "Old.", "Migrate.")])
     examination.make("stuck", lambda: pytest.fail("looked at"))

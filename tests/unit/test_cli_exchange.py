@@ -58,7 +58,7 @@ def test_a_span_is_written_so_that_it_is_read_as_the_same(span: timedelta) -> No
     assert span == read_span("catchup_window", written)
 
 
-def test_what_is_no_span_is_left_as_it_is() -> None:
+def test_a_value_that_is_not_a_span_stays_as_it_is() -> None:
     assert ["1m30s", 90, None, 0] == [
         spoken_value("jitter", 90.0),
         spoken_value("priority", 90),
@@ -128,7 +128,7 @@ class Terminal(StringIO):
         return True
 
 
-def test_progress_is_told_on_a_terminal_once_it_takes_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_progress_is_shown_on_a_terminal_once_it_takes_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = iter([0.0, 0.5, 1.5, 1.5, 1.6])
     monkeypatch.setattr(time, "monotonic", lambda: next(clock))
     monkeypatch.setattr(sys, "stderr", Terminal())
@@ -153,14 +153,14 @@ def test_progress_is_silent_elsewhere(monkeypatch: pytest.MonkeyPatch, capsys: p
     assert "" == capsys.readouterr().err
 
 
-def test_nobody_is_asked_where_nobody_can_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_question_is_asked_without_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(confirmation, "is_terminal", lambda: False)
 
     confirmation.confirm("Really?", yes=False)
 
 
 @pytest.mark.parametrize("words", [["add"], ["add", "x"], ["remove"], ["import"], ["import", "/no/such/file"]])
-def test_what_is_missing_is_wrong_usage(words: list[str]) -> None:
+def test_a_missing_argument_is_wrong_usage(words: list[str]) -> None:
     assert 2 == CliRunner().invoke(main, words).exit_code
 
 

@@ -189,7 +189,7 @@ def test_dates_and_days_have_no_zone_of_their_own(text: str, read: datetime) -> 
 
 
 @pytest.mark.parametrize("text", ["soon", "", "2", "in", "ago", "in -2d", "-2d", "2 moons", "2026-13-01", "in 2d ago"])
-def test_what_is_no_instant_is_refused_with_the_forms(text: str) -> None:
+def test_an_invalid_instant_is_refused_with_the_valid_forms(text: str) -> None:
     with pytest.raises(ValueError, match=r"is not an instant: write ISO 8601 .*, now, today, yesterday, tomorrow, "):
         parse_instant(text, NOON, NOON.date)
 
@@ -312,7 +312,7 @@ def test_the_short_and_the_long_name_of_a_command_are_the_same_command() -> None
         (("group", "rm", "x"), "remove"),
     ],
 )
-def test_an_unknown_command_is_answered_with_the_one_that_was_meant(words: tuple[str, ...], meant: str) -> None:
+def test_an_unknown_command_gets_a_suggestion(words: tuple[str, ...], meant: str) -> None:
     result = run(*words)
 
     assert 2 == result.exit_code
@@ -357,13 +357,13 @@ def test_a_backfill_may_be_started_with_and_without_the_word(
 # --- "did you mean" for values
 
 
-def test_a_misspelt_state_is_answered_with_the_one_that_was_meant() -> None:
+def test_a_misspelt_state_gets_a_suggestion() -> None:
     for words in (("jobs", "--state", "runing"), ("backfills", "--state", "runing")):
         result = run(*words)
         assert (2, True) == (result.exit_code, "Did you mean 'running'?" in result.stderr)
 
 
-def test_a_misspelt_option_is_answered_with_the_one_that_was_meant() -> None:
+def test_a_misspelt_option_gets_a_suggestion() -> None:
     assert "--schema" in run("list", "--shema", "x").stderr
     assert "--overlap" in run("add", "x", "--task", "y", "--overlapp", "skip").stderr
 

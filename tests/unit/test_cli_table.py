@@ -85,7 +85,7 @@ def test_a_long_name_has_a_line_of_its_own_above_the_rest_of_its_row() -> None:
     ] == shown([row(STATE="waiting", TASK="a"), row("x" * 60, STATE="paused", TASK="b")], 70, (NAME, STATE, TASK))
 
 
-def test_a_long_text_stands_beneath_its_row_and_not_beneath_a_row_without() -> None:
+def test_a_long_text_is_below_its_row_and_not_below_a_row_without() -> None:
     assert [
         "NAME     STATE",
         "nightly  failed",
@@ -103,13 +103,13 @@ def test_a_long_text_stands_beneath_its_row_and_not_beneath_a_row_without() -> N
     )
 
 
-def test_nothing_stands_beneath_a_row_whose_text_is_empty() -> None:
+def test_nothing_is_below_a_row_whose_text_is_empty() -> None:
     printed = shown([row(STATE="failed", ERROR="word " * 20), row("weekly", STATE="unknown", ERROR="")], 80)
 
     assert ["weekly   unknown"] == printed[4:]
 
 
-def test_a_very_long_text_beneath_a_row_is_cut() -> None:
+def test_a_very_long_text_below_a_row_is_cut() -> None:
     _, _, *beneath = shown([row(STATE="failed", ERROR="word " * 200)], 80)
 
     assert MOST_BENEATH == len(beneath)

@@ -97,7 +97,7 @@ def test_lists_name_what_is_overdue_runs_and_cannot_be_planned() -> None:
     ] == [section.splitlines() for section in "\n".join(shown).split("\n\n")[1:]]
 
 
-def test_what_is_wrong_is_red() -> None:
+def test_errors_are_red() -> None:
     coloured = dict(frame({"failed": 1, "late": 1, "late_since": NOW}).table(80))
 
     assert ["red", "red", "red"] == [colour for colour in coloured.values() if colour]

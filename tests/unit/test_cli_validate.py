@@ -77,7 +77,7 @@ def test_a_schedule_is_shown_as_json() -> None:
     assert 1 == len(shown["skipped"])
 
 
-def test_a_night_without_a_run_is_told_below_the_table() -> None:
+def test_a_night_without_a_run_is_named_below_the_table() -> None:
     last = validate("02:30", *SPRING).stdout.splitlines()[-1]
 
     assert (
@@ -215,14 +215,14 @@ def test_windows_that_never_open_again_say_so(text: str, end: str) -> None:
     assert end == validate("--window", text, *SPRING).stdout.splitlines()[-1]
 
 
-def test_who_forgets_that_it_is_a_window_is_told() -> None:
+def test_a_window_without_its_option_gets_a_suggestion() -> None:
     result = validate("0 0 * * sat P2D")
 
     assert 1 == result.exit_code
     assert "It is a valid blackout window: add --window." == result.stderr.splitlines()[-1]
 
 
-def test_who_writes_the_duration_of_a_window_as_an_interval_is_told() -> None:
+def test_a_duration_of_a_window_that_is_written_as_an_interval_gets_a_suggestion() -> None:
     as_schedule, as_window = validate("0 22 * * fri 58h"), validate("0 22 * * fri 58h", "--window")
 
     advice = "a duration must be in ISO 8601: write PT58H instead of '58h'"
@@ -238,7 +238,7 @@ def test_who_writes_the_duration_of_a_window_as_an_interval_is_told() -> None:
         (["@daily", "--timezone", "+02:00"], "'Etc/GMT-2', which is always +02:00"),
     ],
 )
-def test_what_may_have_been_meant_is_said(arguments: list[str], said: str) -> None:
+def test_an_invalid_text_gets_a_suggestion(arguments: list[str], said: str) -> None:
     result = validate(*arguments)
 
     assert (1, True) == (result.exit_code, said in result.stderr)

@@ -39,7 +39,7 @@ def test_texts_that_both_read_alike_have_no_difference(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["*/10 * * * *", "0 9 * * *", "@hourly"])
-def test_nor_have_they_in_a_zone_whose_clocks_change(text: str) -> None:
+def test_they_have_no_difference_in_a_zone_whose_clocks_change_either(text: str) -> None:
     assert compare_with_croniter(text, BERLIN, DECEMBER) is None
 
 

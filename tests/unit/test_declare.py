@@ -111,7 +111,7 @@ def test_a_crontab_of_a_fixed_offset_is_refused_because_it_knows_no_daylight_sav
         (timezone(timedelta(hours=1)), "'UTC+01:00': no time zone with an IANA name"),
     ],
 )
-def test_a_zone_of_the_app_that_is_none_is_refused_with_the_name_of_the_setting(zone: Any, said: str) -> None:
+def test_an_invalid_zone_of_the_app_is_refused_with_the_name_of_the_setting(zone: Any, said: str) -> None:
     app = Celery(set_as_current=False)
     app.conf.timezone = zone
 
@@ -186,7 +186,7 @@ def test_a_task_that_cannot_even_be_shown_is_refused() -> None:
 
 
 @pytest.mark.parametrize("wrong", [object(), ["@daily"], b"@daily"])
-def test_what_is_no_schedule_is_refused_by_its_type(wrong: Any) -> None:
+def test_a_value_that_is_not_a_schedule_is_refused_by_its_type(wrong: Any) -> None:
     with pytest.raises(InvalidSchedule, match="is not a schedule: use cron"):
         timing_of(wrong)
 

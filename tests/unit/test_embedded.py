@@ -134,7 +134,7 @@ def test_a_restart_keeps_the_data_and_the_address(make: MakeServer) -> None:
 
 
 @both_servers
-def test_a_killed_server_comes_back_with_what_it_had_promised(make: MakeServer) -> None:
+def test_a_killed_server_restarts_with_what_it_had_committed(make: MakeServer) -> None:
     with make() as running:
         url, pid = running.url, running.pid
         remember(running)
@@ -147,7 +147,7 @@ def test_a_killed_server_comes_back_with_what_it_had_promised(make: MakeServer) 
 
 
 @both_servers
-def test_a_server_serves_only_who_knows_its_password(make: MakeServer) -> None:
+def test_a_server_serves_only_clients_with_its_password(make: MakeServer) -> None:
     with make() as running:
         bare = running.url.replace(running.password, "guessed")
         with pytest.raises((psycopg2.OperationalError, redis.AuthenticationError), match=r"(?i)password"):
@@ -441,7 +441,7 @@ def test_a_signal_that_ends_the_owners_group_leaves_no_server(owners_folder: Pat
     assert_all_gone(pids, folders)
 
 
-def test_a_server_whose_sitter_was_killed_is_ended_when_its_owner_looks(valkey: Valkey) -> None:
+def test_a_server_whose_watchdog_was_killed_is_ended_when_its_owner_looks(valkey: Valkey) -> None:
     pid = valkey.pid
     watchdog = int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
     os.kill(watchdog, signal.SIGKILL)
@@ -469,7 +469,7 @@ def test_a_wrong_folder_of_binaries_is_named(monkeypatch: pytest.MonkeyPatch) ->
         Postgres().start()
 
 
-def test_a_machine_without_binaries_is_told_the_ways_out(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_binaries_the_error_names_the_ways_out(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(postgres_module, "_candidates", lambda: iter(()))
     monkeypatch.setattr(valkey_module, "_candidates", lambda: iter(()))
     monkeypatch.delenv("PGBEAT_POSTGRES_BIN", raising=False)
@@ -542,7 +542,7 @@ def test_root_without_any_way_to_become_another_user_is_told_so(monkeypatch: pyt
         Postgres().start()
 
 
-def test_windows_is_told_the_way_out(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_on_windows_the_error_names_the_way_out(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "platform", "win32")
     with pytest.raises(ServerUnavailable, match="Linux and macOS, not on Windows"):
         Valkey().start()

@@ -98,7 +98,7 @@ def test_two_tasks_in_turn_are_counted_from_the_last_occurrence() -> None:
     assert [25, 49] == hours(outlook([follower("x", ["a", "b"], since=2)], lists), "x", 5)
 
 
-def test_a_paused_row_has_none_and_nor_has_what_comes_after_it() -> None:
+def test_a_paused_row_and_what_comes_after_it_have_none() -> None:
     rows = [follower("x", ["a"], is_on=False), follower("y", ["x"]), follower("z", ["a", "x"])]
     found = outlook(rows, {"a": [1, 2]})
 

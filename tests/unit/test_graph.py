@@ -33,7 +33,7 @@ def written(graph: Graph) -> list[str]:
 # The order.
 
 
-def test_what_comes_first_stands_first_and_else_the_names_decide() -> None:
+def test_the_earliest_comes_first_and_else_the_names_decide() -> None:
     graph = graph_of({"b": ["z"], "z": None, "a": None, "c": ["a", "b"]})
 
     assert ["a", "z", "b", "c"] == [node.name for node in graph.nodes]
@@ -72,7 +72,7 @@ def test_after_which_tasks_one_runs_is_said_in_a_few_words(names: list[str], wor
 # The text.
 
 
-def test_under_each_task_stands_what_runs_after_it() -> None:
+def test_each_task_is_followed_by_what_runs_after_it() -> None:
     graph = graph_of({"b": ["a"], "c": ["b"], "a": None, "d": ["a"], "z": None, "y": ["z"]})
 
     assert ["a", "├─ b", "│  └─ c", "└─ d", "z", "└─ y"] == written(graph)

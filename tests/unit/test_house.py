@@ -65,7 +65,7 @@ def test_a_store_method_gives_its_statement_just_the_parameters_that_it_has(meth
     assert parameters(method) <= given | {"beat"}
 
 
-def test_a_schema_name_is_quoted_wherever_it_stands() -> None:
+def test_a_schema_name_is_quoted_wherever_it_is_used() -> None:
     assert rendered("select {schema}.now(), {channel}", "jobs") == "select \"jobs\".now(), 'jobs'"
 
 

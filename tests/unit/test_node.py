@@ -79,7 +79,7 @@ def test_nothing_is_known_of_another_boot_or_another_container() -> None:
 
 
 @pytest.mark.parametrize("text", ["beat@host", "host:boot:1:x:2:3", "host:boot:1:²:2:3", "host:boot:1:٣:2:3"])
-def test_what_is_no_id_of_ours_is_none(text: str) -> None:
+def test_a_foreign_id_is_none(text: str) -> None:
     assert NodeId.parse(text) is None
 
 

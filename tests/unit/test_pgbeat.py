@@ -26,7 +26,7 @@ def test_a_text_in_the_place_of_the_app_is_the_url() -> None:
 
 
 @pytest.mark.parametrize("given", [("sqlite:///shop.db",), (None, "sqlite:///shop.db"), ("shop",)])
-def test_what_is_no_url_of_postgres_is_refused_at_once(given: tuple[Any, ...]) -> None:
+def test_a_url_of_another_database_is_refused_at_once(given: tuple[Any, ...]) -> None:
     with pytest.raises(InvalidSetting, match="postgresql://"):
         PgBeat(*given)
 
@@ -39,7 +39,7 @@ def test_what_is_no_url_of_postgres_is_refused_at_once(given: tuple[Any, ...]) -
         ((ModuleType("shop"),), "app is a module, neither a Celery app nor"),
     ],
 )
-def test_what_is_neither_an_app_nor_a_url_is_refused_by_its_type(given: tuple[Any, ...], said: str) -> None:
+def test_a_value_that_is_neither_an_app_nor_a_url_is_refused_by_its_type(given: tuple[Any, ...], said: str) -> None:
     with pytest.raises(TypeError, match=said):
         make(*given)
 

@@ -123,7 +123,7 @@ def test_the_shell_reveals_arguments_of_a_sensitive_row_only_when_told() -> None
 
 
 @pytest.mark.parametrize(("old", "new"), [(True, True), (False, True), (True, False)])
-def test_what_differs_between_two_rows_is_told_without_the_arguments_of_a_sensitive_one(old: bool, new: bool) -> None:
+def test_the_differences_of_two_rows_are_shown_without_the_arguments_of_a_sensitive_one(old: bool, new: bool) -> None:
     before = {**RECORD, "args": [SECRET], "sensitive": old}
     after = {**RECORD, "args": ["other"], "queue": "q", "sensitive": new}
 

@@ -54,7 +54,7 @@ def walked(repository: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
 
 
-def test_a_repository_that_is_ready_is_told_how_to_tag_and_upload(repository: Path) -> None:
+def test_a_ready_repository_gets_the_commands_to_tag_and_upload(repository: Path) -> None:
     done = walked(repository)
 
     assert (0, "") == (done.returncode, done.stderr)

@@ -321,7 +321,7 @@ def test_what_postgres_says_ends_as_a_sentence_so_that_another_may_follow(code: 
     assert str(Database(URL).translated(DBAPIError("select 1", None, Origin(words)))).endswith(f": {expected}")
 
 
-def test_a_setting_that_nobody_reads_is_named_with_the_one_that_was_meant(caplog: pytest.LogCaptureFixture) -> None:
+def test_an_unknown_setting_is_named_with_a_suggestion(caplog: pytest.LogCaptureFixture) -> None:
     Settings.from_mapping({"pgbeat_leese": 5, "pgbeat_from_the_future": 1, "pgbeat_poll": 2, "task_serializer": "json"})
 
     assert [

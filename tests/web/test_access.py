@@ -61,7 +61,7 @@ def test_what_comes_by_the_protocol_of_proxies_comes_from_somewhere_else(version
     "host", ["evil.example", "localhost.evil.example", "127.0.0.1.nip.io", "", "[::1", "@localhost"]
 )
 @pytest.mark.parametrize("path", PATHS)
-def test_a_name_that_others_make_point_here_is_refused(host: str, path: str) -> None:
+def test_a_host_name_of_others_that_points_here_is_refused(host: str, path: str) -> None:
     answer = Visitor(dashboard(AWAY)).client.get(path, headers={"Host": host})
 
     assert 400 == answer.status_code
@@ -115,7 +115,7 @@ def test_anything_but_the_password_is_refused(given: dict[str, str]) -> None:
     assert 401 == answer.status_code
 
 
-def test_with_the_password_anybody_may_look_under_any_name_of_the_server() -> None:
+def test_with_the_password_every_host_name_of_the_server_is_served() -> None:
     visitor = Visitor(dashboard(AWAY, password="schöne Grüße"), "shop.example", "192.0.2.7")
 
     assert 200 == visitor.client.get("/static/pgbeat.css", headers=basic("schöne Grüße")).status_code
@@ -142,7 +142,7 @@ def test_a_short_password_is_refused_and_none_is_ever_shown() -> None:
 
 @pytest.mark.parametrize("answer", [False, None, 1, "yes"])
 @pytest.mark.parametrize("path", PATHS)
-def test_only_true_lets_somebody_in(answer: object, path: str) -> None:
+def test_only_true_admits_a_request(answer: object, path: str) -> None:
     app = dashboard(AWAY, authorize=lambda _: answer)  # type: ignore[arg-type,return-value]
 
     assert 403 == Visitor(app).open(path).status

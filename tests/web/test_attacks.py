@@ -202,7 +202,7 @@ def test_9_a_form_that_the_browser_knows_to_be_foreign_is_refused(
     unharmed(anna.send(PAUSE, form_of(anna), {**LOCAL, "Sec-Fetch-Site": site}))
 
 
-def test_10_a_form_of_nobody_knows_where_is_not_shown_again(anna: Visitor, unharmed: Callable[[Seen], None]) -> None:
+def test_10_a_form_from_an_unknown_site_is_not_shown_again(anna: Visitor, unharmed: Callable[[Seen], None]) -> None:
     seen = anna.send(PAUSE, {"token": "x", "reason": "planted", "step": "do"}, {})
 
     unharmed(seen)
@@ -213,7 +213,7 @@ def test_10_a_form_of_nobody_knows_where_is_not_shown_again(anna: Visitor, unhar
 
 
 @pytest.mark.parametrize("address", ADDRESSES)
-def test_11_to_look_at_a_form_changes_nothing(
+def test_11_opening_a_form_changes_nothing(
     anna: Visitor, planned: Situation, unharmed: Callable[..., None], address: str
 ) -> None:
     token = form_of(anna)["token"]
@@ -228,7 +228,7 @@ def test_12_other_methods_are_refused(anna: Visitor, unharmed: Callable[..., Non
     assert 405 == anna.client.request(method, PAUSE, data=form_of(anna), headers=LOCAL).status_code
 
 
-def test_13_no_header_and_no_field_makes_a_look_an_action(anna: Visitor, unharmed: Callable[..., None]) -> None:
+def test_13_no_header_and_no_field_turns_a_get_into_an_action(anna: Visitor, unharmed: Callable[..., None]) -> None:
     form = urlencode({**form_of(anna), "_method": "POST"})
     for header in ("X-HTTP-Method-Override", "X-HTTP-Method", "X-Method-Override"):
         answer = anna.client.request("GET", f"{PAUSE}&{form}", headers={header: "POST", **LOCAL})
@@ -336,7 +336,7 @@ FORM = {"Content-Type": "application/x-www-form-urlencoded", **LOCAL}
         (b"&&&==&%", FORM, 403),
     ],
 )
-def test_21_a_form_that_is_none_is_refused(
+def test_21_a_malformed_form_is_refused(
     anna: Visitor, unharmed: Callable[..., None], body: bytes, headers: dict[str, str], status: int
 ) -> None:
     form_of(anna)
@@ -383,7 +383,7 @@ def test_23_a_form_is_neither_framed_nor_kept_nor_sent_elsewhere(
 # --- 24 to 26: rights
 
 
-def test_24_what_the_user_of_the_database_may_not_do_is_said_and_not_done(well: Situation, reader_url: str) -> None:
+def test_24_an_action_without_the_database_right_is_refused_with_the_reason(well: Situation, reader_url: str) -> None:
     well.plan()
     well.session.rows("insert into pgbeat.task_group (name) values ('reports')")
     visitor = Visitor(dashboard(reader_url, may_change=lambda _: "anna"))
@@ -398,7 +398,7 @@ def test_24_what_the_user_of_the_database_may_not_do_is_said_and_not_done(well: 
 
 
 @pytest.mark.parametrize("address", [*ADDRESSES, "/check-schedule?name=nightly&schedule=@daily"])
-def test_25_who_may_only_look_gets_no_form_and_can_send_none(
+def test_25_a_user_with_read_access_gets_no_form_and_can_send_none(
     planned: Situation, unharmed: Callable[..., None], shared_database: str, anna: Visitor, address: str
 ) -> None:
     form = form_of(anna)
@@ -414,7 +414,7 @@ def test_25_who_may_only_look_gets_no_form_and_can_send_none(
 
 
 @pytest.mark.parametrize("answer", [None, 1, 0, "", "  ", b"anna", ["anna"], object()])
-def test_26_only_true_and_a_name_let_somebody_change_something(
+def test_26_only_true_and_a_name_give_the_right_to_change(
     planned: Situation, unharmed: Callable[..., None], shared_database: str, answer: object
 ) -> None:
     visitor = Visitor(dashboard(shared_database, may_change=lambda _: answer))  # type: ignore[arg-type,return-value]
@@ -423,7 +423,7 @@ def test_26_only_true_and_a_name_let_somebody_change_something(
     assert 403 == visitor.send(PAUSE, {"step": "do"}).status
 
 
-def test_whoever_may_do_it_can(anna: Visitor, planned: Situation) -> None:
+def test_a_user_with_the_right_can_act(anna: Visitor, planned: Situation) -> None:
     """The control of all the probes above: the same form, sent as it should be."""
     sent = {**LOCAL, "Sec-Fetch-Site": "same-origin"}
 

@@ -318,7 +318,7 @@ def test_a_name_is_not_broken_where_there_is_room(opened: Opened, stage: Situati
         assert 1 == page.locator("td a[href$='group=reports']").first.evaluate(lines)
 
 
-def test_no_label_of_a_narrow_table_lies_over_another(opened: Opened) -> None:
+def test_no_label_of_a_narrow_table_overlaps_another(opened: Opened) -> None:
     narrow = "cells => cells.filter(cell => cell.dataset.label.length > 12).map(cell => cell.dataset.label)"
     for name in ("tasks", "jobs", "groups", "work", "nodes"):
         with opened(PAGES[name], 390) as page:

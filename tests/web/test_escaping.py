@@ -158,7 +158,7 @@ def test_no_parameter_is_markup_or_has_an_effect(
         assert [] == harm(seen), parameter
 
 
-def test_thousands_of_parameters_are_no_matter(visitor: Visitor) -> None:
+def test_thousands_of_parameters_do_no_harm(visitor: Visitor) -> None:
     assert 200 == visitor.open("/tasks?" + "&".join(f"p{n}=1" for n in range(5_000))).status
 
 

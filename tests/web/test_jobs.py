@@ -71,7 +71,7 @@ def test_a_rare_state_is_looked_for_in_one_day_and_further_back_by_a_link(well: 
     assert ["nightly"] == names(week)
 
 
-def test_one_job_is_told_step_by_step(well: Situation, visitor: Visitor) -> None:
+def test_a_job_is_shown_step_by_step(well: Situation, visitor: Visitor) -> None:
     decided = ago(minutes=30)
     well.final(
         "succeeded",
@@ -123,7 +123,7 @@ def test_a_failed_job_that_waits_for_a_decision_says_how_to_decide(well: Situati
         ("buffered", None),
     ],
 )
-def test_what_ends_a_job_that_nobody_reports_is_told(
+def test_the_page_says_what_ends_a_job_without_reports(
     well: Situation, visitor: Visitor, state: str, next_step: str | None
 ) -> None:
     well.job(state)
@@ -187,7 +187,7 @@ def test_an_id_that_no_job_has_is_not_there(well: Situation, visitor: Visitor, i
 
 
 @pytest.mark.parametrize("before_at", ["yesterday", "9999-12-31T23:59:59+14:00", "0001-01-01T00:00:00-14:00", "", "\0"])
-def test_a_place_that_is_none_is_the_first_page(well: Situation, visitor: Visitor, before_at: str) -> None:
+def test_an_invalid_position_shows_the_first_page(well: Situation, visitor: Visitor, before_at: str) -> None:
     well.final("succeeded")
 
     seen = visitor.open("/jobs", before=str(UUID(int=2**128 - 1)), before_at=before_at)

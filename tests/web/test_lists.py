@@ -43,7 +43,7 @@ def test_a_group_comes_with_its_rules_its_jobs_and_why_it_is_paused(
     assert "No group matches" in visitor.open("/groups", q="xyz").text
 
 
-def test_work_comes_with_who_has_it_and_when_it_is_due(well: Situation, visitor: Visitor, beat: PgBeat) -> None:
+def test_work_is_listed_with_its_owner_and_when_it_is_due(well: Situation, visitor: Visitor, beat: PgBeat) -> None:
     for name, target in (("sign", ["finance", "boss"]), ("call", None)):
         beat.schedule(name, kind="human", subject=f"{name} it", target=target, due_in="4h")
         beat.trigger(name)
@@ -96,13 +96,13 @@ def test_the_reason_of_a_paused_group_names_times_and_jobs_as_the_other_sentence
         assert f"/job?id={JOB}" in seen.links
 
 
-def test_mixed_versions_are_said(well: Situation, visitor: Visitor) -> None:
+def test_mixed_versions_are_reported(well: Situation, visitor: Visitor) -> None:
     well.session.rows("update pgbeat.node set version = '2' where id = %s", BEAT)
 
     assert "Mixed versions: 1, 2." in visitor.open("/nodes").text
 
 
-def test_problems_are_all_that_needs_somebody_the_gravest_first(
+def test_problems_list_what_needs_a_person_the_most_serious_first(
     well: Situation, visitor: Visitor, beat: PgBeat
 ) -> None:
     well.plan(ago(minutes=10))

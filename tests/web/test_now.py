@@ -75,7 +75,7 @@ def test_jobs_that_no_worker_picks_up_are_counted_as_everywhere(
     assert 20 == json.loads(CliRunner().invoke(main, ["top", "--json"], env=shell).output)["late"]
 
 
-def test_a_worker_without_our_tracker_is_spoken_of(situation: Situation, visitor: Visitor) -> None:
+def test_a_worker_without_our_tracker_is_reported(situation: Situation, visitor: Visitor) -> None:
     situation.beat()
     situation.worker(tracking=False)
 
@@ -117,7 +117,7 @@ def test_what_runs_longest_and_what_ended_last_are_links_to_their_jobs(well: Sit
     assert 200 == visitor.open(seen.link("job?id=")).status
 
 
-def test_the_last_hour_is_drawn_and_also_told_in_words(well: Situation, visitor: Visitor) -> None:
+def test_the_last_hour_is_drawn_and_also_written_in_words(well: Situation, visitor: Visitor) -> None:
     for second in range(3):
         well.final("succeeded", ago(minutes=1, seconds=-second), started_at=ago(minutes=1, seconds=-second - 2))
     well.final("skipped", ago(minutes=5), reason="overlap")
@@ -163,7 +163,7 @@ def test_what_people_have_picked_up_does_not_count_as_running(well: Situation, v
     assert "Running longest No job is running at this moment." in text
 
 
-def test_a_beat_that_fell_silent_is_spoken_of_for_an_hour(well: Situation, visitor: Visitor) -> None:
+def test_a_silent_beat_is_reported_for_an_hour(well: Situation, visitor: Visitor) -> None:
     well.beat(seen_at=ago(minutes=4), node="web-3:boot:ns:4711:start:random")
     well.beat(seen_at=ago(minutes=61), node="web-4:boot:ns:4711:start:random")
 

@@ -112,7 +112,7 @@ def test_what_it_waits_for_and_what_waits_for_it_are_links(well: Situation, visi
     assert {"/task?name=load", "/task?name=report"} <= set(seen.links)
 
 
-def test_a_name_that_is_not_there_is_answered_with_the_one_that_was_meant(well: Situation, visitor: Visitor) -> None:
+def test_an_unknown_name_gets_a_suggestion(well: Situation, visitor: Visitor) -> None:
     well.task()
 
     seen = visitor.open("/task", name="nigthly")

@@ -84,7 +84,7 @@ def test_a_filter_finds_just_what_it_says(
     ],
     ids=str,
 )
-def test_what_of_an_address_is_not_obeyed_is_said(
+def test_ignored_parts_of_an_address_are_reported(
     well: Situation, visitor: Visitor, address: str, parameters: dict[str, str], note: str
 ) -> None:
     assert note in visitor.open(address, **parameters).text

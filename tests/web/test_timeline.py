@@ -119,7 +119,7 @@ def test_the_calmer_minute_is_still_to_come(well: Situation, visitor: Visitor, m
     assert calmer.startswith(f"{calmest:%H:%M:%S} starts 0 tasks.")
 
 
-def test_what_repeats_an_interval_is_not_advised_to_use_h(well: Situation, visitor: Visitor) -> None:
+def test_an_interval_is_not_advised_to_use_h(well: Situation, visitor: Visitor) -> None:
     for number in range(20):
         well.plan(NOON + timedelta(hours=3), name=f"crowd-{number:02}", schedule="every 30m")
     for minute in range(1, 6):

@@ -27,7 +27,7 @@ def test_a_value_is_read_as_kombu_reads_it(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["", " ", "[1", "[1] 2", "x"])
-def test_what_is_no_value_is_refused(text: str) -> None:
+def test_text_that_is_not_json_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match=r"Expecting|Extra data"):
         decoded(text)
 

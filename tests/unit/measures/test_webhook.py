@@ -90,7 +90,7 @@ def test_a_server_that_keeps_refusing_is_logged_without_the_path(
     webhook.stop(5)
 
 
-def test_nobody_waits_for_a_server_that_hangs_and_what_is_too_much_is_dropped(
+def test_a_server_that_hangs_delays_nothing_and_messages_beyond_the_limit_are_dropped(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     caplog.set_level(logging.WARNING)

@@ -90,7 +90,7 @@ def test_spans_tile_the_time_without_a_hole():
         "x\0y",
     ],
 )
-def test_what_is_no_iana_name_is_refused(name):
+def test_a_name_that_iana_does_not_have_is_refused(name):
     with pytest.raises(InvalidSchedule) as refused:
         zone_named(name)
 

@@ -67,7 +67,7 @@ def test_what_many_threads_put_in_comes_out_once_and_in_their_order() -> None:
         inbox.get(0.0)
 
 
-def test_one_who_waits_for_good_is_woken() -> None:
+def test_a_thread_that_waits_forever_is_woken() -> None:
     inbox: Inbox[str] = Inbox()
     taken: list[str] = []
     thread = threading.Thread(target=lambda: taken.append(inbox.get(None)), daemon=True)

@@ -158,7 +158,7 @@ def test_messages_of_other_tasks_are_not_reported(main: MainProcess) -> None:
     assert [] == main.queue
 
 
-def test_the_name_of_a_task_that_nobody_has_is_kept_as_short_as_any_error(main: MainProcess) -> None:
+def test_the_name_of_an_unknown_task_is_cut_like_any_error(main: MainProcess) -> None:
     message = SimpleNamespace(headers=vars(request()))
 
     parent_signals.on_unknown(SimpleNamespace(app=main.app), message, "no.such." + "x" * 3_000_000)

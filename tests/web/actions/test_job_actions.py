@@ -71,7 +71,7 @@ def test_a_job_that_has_failed_is_submitted_again_as_a_new_one(well: Situation, 
     "action", ["cancel-job", "resend-job", "retry-job", "fail-job", "pick-up", "finish", "release"]
 )
 @pytest.mark.parametrize("id", ["00000000-0000-0000-0000-000000000009", "x", ""])
-def test_a_job_that_is_not_there_is_said_to_be_so(well: Situation, anna: Visitor, action: str, id: str) -> None:
+def test_an_unknown_job_is_reported_as_unknown(well: Situation, anna: Visitor, action: str, id: str) -> None:
     assert 404 == anna.open(f"/{action}?id={id}").status
 
 
@@ -163,7 +163,7 @@ def test_a_wrong_limit_is_refused(well: Situation, anna: Visitor, limit: str) ->
     assert (422, limit) == (seen.status, seen.fields["max_active"])
 
 
-def test_what_no_failed_job_has_paused_cannot_be_retried(well: Situation, anna: Visitor, beat: PgBeat) -> None:
+def test_a_group_that_no_failed_job_has_paused_cannot_be_retried(well: Situation, anna: Visitor, beat: PgBeat) -> None:
     well.task(group_name="reports")
     beat.pause_group("reports")
 

@@ -89,7 +89,7 @@ def test_a_change_of_another_task_is_refused(well: Situation, anna: Visitor, bea
     assert "@daily" == beat.get("other").schedule
 
 
-def test_what_code_declares_is_put_back_in_the_code(well: Situation, anna: Visitor, beat: PgBeat) -> None:
+def test_a_definition_of_code_is_put_back_in_the_code(well: Situation, anna: Visitor, beat: PgBeat) -> None:
     changed(well, beat)
     well.session.rows("update pgbeat.periodic_task set managed_by = 'code:shop'")
     change = str(beat.changes("nightly")[0].id)

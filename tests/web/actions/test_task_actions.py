@@ -56,7 +56,7 @@ def test_the_end_of_a_pause_counts_by_the_clock_of_the_database(
         ({"reason": "a\0b"}, "NUL"),
     ],
 )
-def test_what_is_refused_stands_beside_the_form_which_keeps_what_was_typed(
+def test_a_refusal_is_shown_beside_the_form_which_keeps_its_input(
     well: Situation, anna: Visitor, typed: dict[str, str], says: str
 ) -> None:
     well.plan()
@@ -157,7 +157,7 @@ def test_a_backfill_is_shown_first_and_then_started_as_it_was_shown(well: Situat
     assert row["since"] == NOON.replace(month=2, day=1, hour=0)
 
 
-def test_a_backfill_that_nobody_has_looked_at_does_not_begin(well: Situation, anna: Visitor) -> None:
+def test_a_backfill_that_was_not_shown_first_does_not_begin(well: Situation, anna: Visitor) -> None:
     well.plan(schedule="0 3 * * *", timezone="UTC")
     typed = {"since": "2100-02-01", "until": "2100-02-10"}
     look = anna.act("/backfill?name=nightly", step="look", **typed)

@@ -38,7 +38,7 @@ def test_postgres_is_told_who_changes_something_until_the_transaction_ends(
     assert ["3s", "3s", "0"] == [row["patience"] for row in said]
 
 
-def test_a_row_that_a_transaction_holds_is_left_alone_after_three_seconds(
+def test_a_row_that_another_transaction_locks_is_given_up_after_three_seconds(
     well: Situation, anna: Visitor, shared_database: str
 ) -> None:
     well.plan()
