@@ -1,4 +1,4 @@
-"""The shell door without a database: what it loads, what it says, how it fails."""
+"""The shell without a database: what it loads, what it says, how it fails."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def run(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Result]:
     monkeypatch.setattr(AdminQueries, "refused_declarations", lambda *_, **__: [])
 
     def invoke(*arguments: str, **answers: Any) -> Result:
-        """Run the shell door on a Python door, or statements of operators, that give these answers, or raise them."""
+        """Run the shell on a Python API, or statements of operators, that give these answers, or raise them."""
         if answers:
             monkeypatch.setattr(AdminQueries, "statuses_of", lambda _, names: dict.fromkeys(names, STATUS))
             answers = {**QUIET, "changes": [], **answers}

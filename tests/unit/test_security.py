@@ -48,7 +48,7 @@ def unavailable(url: str) -> str:
 SHOWN: dict[str, Callable[[str], str]] = {
     "repr of the settings": lambda url: repr(Settings.from_mapping({"pgbeat_url": url})),
     "repr of the database": lambda url: repr(Database(url)),
-    "repr of the door": lambda url: repr(PgBeat(app_of(url), url=url)),
+    "repr of the API": lambda url: repr(PgBeat(app_of(url), url=url)),
     "the error without a database": unavailable,
     "the banner of the beat": lambda url: Scheduler(app_of(url), lazy=True).info,
 }
