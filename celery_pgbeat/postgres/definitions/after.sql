@@ -301,7 +301,7 @@ $$;
 
 -- Whether each of the upstream tasks has ended for an occurrence, and which end keeps this occurrence from running. The
 -- names that have not ended are in `missing`. An upstream task has ended if it has for the same occurrence or a later
--- one. If it has none at this very instant, its latest earlier one counts, once nothing up to this instant is left to do.
+-- one. If it has none at this instant, its latest earlier one counts, once nothing up to this instant is left to do.
 create or replace function {schema}.ends_for(after text[], after_condition text, occurrence timestamptz)
 returns table (missing text[], blocked_by uuid)
 language plpgsql stable rows 1
