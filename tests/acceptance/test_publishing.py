@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 import redis
 from celery import signals
-from kombu import Connection, Queue
+from kombu import Connection, Exchange, Queue
+from kombu.common import Broadcast
 
 from celery_pgbeat.beat.send.messages import OutgoingJob
 from celery_pgbeat.beat.send.publisher import BATCH, Published
@@ -183,16 +184,26 @@ def test_p10_messages_that_rabbitmq_rejects_wait_and_the_rest_is_sent(broker_url
 
 
 @rabbitmq
-def test_only_the_message_for_which_rabbitmq_closes_the_channel_is_refused(broker_url: str) -> None:
-    nowhere = {"exchange": "nowhere", "routing_key": "key", "exchange_type": "topic"}
-    good, bad = jobs(MANY), jobs(5, options=nowhere)
-    with outbox(app_of(broker_url)) as ours:
-        told = until_settled(ours, [*good[:20], *bad, *good[20:]])
+@pytest.mark.parametrize(
+    ("queues", "row"),
+    [
+        ([], {"options": {"exchange": "nowhere", "routing_key": "key", "exchange_type": "topic"}}),
+        ([Broadcast("nowhere")], {"queue": "nowhere"}),
+        ([Queue("wide", Exchange("nowhere", "topic"), routing_key="key", no_declare=True)], {"queue": "wide"}),
+    ],
+    ids=["of a row", "of a broadcast without a worker", "of a queue that is not declared"],
+)
+def test_a_message_to_a_missing_exchange_of_rabbitmq_is_refused_alone_and_no_other_is_sent_twice(
+    broker_url: str, queues: list[Queue], row: dict[str, Any]
+) -> None:
+    good, bad = jobs(MANY), jobs(5, **row)
+    with outbox(app_of(broker_url, task_queues=[Queue("celery"), *queues])) as ours:
+        told = ours.publish([*good[:20], *bad, *good[20:]])
 
-    assert {each.id for each in bad} == {refusal.job for refusal in told.refused}
+    assert ({each.id for each in bad}, []) == ({refusal.job for refusal in told.refused}, told.unsent)
     assert all("NOT_FOUND - no exchange 'nowhere'" in refusal.reason for refusal in told.refused)
     assert all(refusal.reason.startswith("refused by the broker: NotFound: ") for refusal in told.refused)
-    assert {each.id for each in good} <= set(sent(told))
+    assert (MANY, MANY) == (ours.rendered, broker.depth(broker_url))
 
 
 @rabbitmq

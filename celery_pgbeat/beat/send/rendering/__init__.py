@@ -24,5 +24,6 @@ Everything else goes Celery's own way: a task with an `apply_async` of its own, 
 `BeatLazyFunc`, `retry`, an `expires` that is an instant, a result backend that takes part in the sending (`rpc://`),
 queues that are declared for each message, transports other than kombu's Redis and py-amqp. With Redis also named
 exchanges, and connections that write a command again if it had no answer. With RabbitMQ also `countdown`, `eta`, a
-message's own time limits, `mandatory`, messages larger than a frame, and connections without `confirm_publish`.
+message's own time limits, `mandatory`, messages larger than a frame, connections without `confirm_publish`, and
+exchanges that are not declared before (by a row's `exchange`, and of `Broadcast`).
 """

@@ -142,6 +142,9 @@ class AmqpWriter:
             raise NotRenderable("the broker may hand it back")
         if not (target.get("timeout") is None and target.get("confirm_timeout") is None):
             raise NotRenderable("it has a time limit of its own")
+        declared = {getattr(entity, "exchange", entity).name for entity in captured.declared if not entity.no_declare}
+        if target["exchange"] not in {"", *declared}:
+            raise NotRenderable("its exchange may not exist, for which RabbitMQ closes the channel")
         table = properties["application_headers"]
         if table.get("eta") is not None:
             raise NotRenderable("RabbitMQ may have to delay it")
