@@ -32,7 +32,8 @@ def noted(well: Situation) -> list[uuid.UUID]:
 def test_a_job_that_has_waited_with_the_broker_for_longer_than_half_a_minute_is_asked_about(
     well: Situation, queries: Any
 ) -> None:
-    well.job("sent", SHORT, queue="slow", message='{"options": {"priority": 3}}')
+    deadline = SHORT + timedelta(hours=1)
+    well.job("sent", SHORT, queue="slow", message='{"options": {"priority": 3}}', check_at=deadline)
 
     assert (False, []) == (queries.forget_nodes()[1], queries.waiting_with_broker(10))
     well.clock.advance(timedelta(microseconds=1))

@@ -358,6 +358,21 @@ def test_p11_rows_that_cannot_be_planned_are_found_among_all_others_by_index(sto
     assert "periodic_task_with_problem" in explained(store, statement("problems", "pgbeat"), limit=10)
 
 
+def test_p11_a_heartbeat_reads_no_job_that_runs(store: BeatQueries, migrated_database: str) -> None:
+    store.database.execute(
+        "update pgbeat.active_job set state = 'running', waits_for = null, token = gen_random_uuid(), "
+        "busy_until = pgbeat.now() + interval '29 s', check_at = pgbeat.now() + random() * interval '29 s'"
+    )
+    store.database.execute("vacuum analyze pgbeat.active_job")
+    session = Session(migrated_database)
+
+    found = read_by(session, statement("forget_nodes", "pgbeat"))
+
+    assert "Index Scan using active_job_to_check" in explained(store, statement("forget_nodes", "pgbeat"))
+    assert 0 == found["as a whole"].get("active_job", 0)
+    assert found["rows"] < 20
+
+
 def test_p11_the_first_runs_are_found_without_sorting_all_of_one_instant(store: BeatQueries) -> None:
     store.database.execute("update pgbeat.periodic_task set next_run_at = '2100-03-01' where next_run_at is not null")
     store.database.execute("vacuum analyze pgbeat.periodic_task")

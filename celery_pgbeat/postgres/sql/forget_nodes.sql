@@ -2,6 +2,10 @@
 --
 -- Returns whether workers announce our tracker, and whether a job has waited with the broker for long.
 -- The beat that stopped last is remembered: while no beat runs, it is all that is known of beats.
+--
+-- A job that has waited for long has its deadline as `check_at` (recheck.sql). So has one that runs, whose deadline is at
+-- most `pgbeat_dead_after` away, by default 30 seconds: none of these is read. A job that waits and has its deadline
+-- within 30 seconds is not read either, and is judged soon.
 with forgotten as (
     delete from {schema}.node where last_seen_at < {schema}.now() - interval '1 day'
 ),
@@ -22,4 +26,6 @@ forgotten_messages as (
     where not exists (select from {schema}.active_job as job where job.id = lost.job and {is_still_lost})
 )
 select exists (select from {schema}.node where role = 'worker' and tracking) as tracking,
-    exists (select from {schema}.active_job where {waits_long}) as waits
+    exists (
+        select from {schema}.active_job
+        where check_at > {schema}.now() + interval '30 seconds' and check_at < 'infinity' and {waits_long}) as waits
