@@ -3,9 +3,9 @@
 -- Returns whether workers announce our tracker, and whether a job has waited with the broker for long.
 -- The beat that stopped last is remembered: while no beat runs, it is all that is known of beats.
 --
--- A job that has waited for long has its deadline as `check_at` (recheck.sql). So has one that runs, whose deadline is at
--- most `pgbeat_dead_after` away, by default 30 seconds: none of these is read. A job that waits and has its deadline
--- within 30 seconds is not read either, and is judged soon.
+-- A job that has waited for long has its deadline as `check_at` (recheck.sql). So has one that runs: its deadline is at
+-- most `pgbeat_dead_after` away, by default 30 seconds, and no such job is read. A job that waits and whose deadline is
+-- that near is not read either: it is judged soon.
 with forgotten as (
     delete from {schema}.node where last_seen_at < {schema}.now() - interval '1 day'
 ),
