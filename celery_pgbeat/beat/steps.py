@@ -98,7 +98,7 @@ class Steps:
             return False
         try:
             progress = bool(step())
-        except Exception as raised:
+        except Exception as raised:  # of whatever kind: one step that fails must not stop the beat
             error = explained(raised, self._database)
             if isinstance(error, OUTAGES) and not isinstance(error, DatabaseBusy):
                 raise error from raised
@@ -120,10 +120,13 @@ class Steps:
             return
         failure.said, failure.said_at = said, now
         is_explained = isinstance(error, (DatabaseBusy, NotPermitted))
+        origin = getattr(error, "orig", None) or error
+        context = getattr(getattr(origin, "diag", None), "context", None) or ""
         logger.error(
-            "The step %r failed, the others go on: %s It is tried again.",
+            "The step %r failed, the others go on: %s%s It is tried again.",
             name,
-            reason(getattr(error, "orig", None) or error),
+            reason(origin),
+            f" In {context.splitlines()[0]}." if context.startswith("PL/") else "",  # perhaps a trigger of a user
             exc_info=None if is_explained else error,
             extra={"action": "wait"},
         )

@@ -218,6 +218,27 @@ def test_an_outage_of_postgres_ends_the_turn() -> None:
     assert float("inf") == runner.again_in
 
 
+def test_the_log_names_the_function_of_a_users_trigger_that_refuses_what_a_beat_writes(
+    kit: PgBeatTest, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    database = kit.beat.database
+    monkeypatch.setattr(kit._dispatcher, "_steps", Steps(database))
+    kit.beat.schedule("a", "shop.report", "every 1m")
+    kit.tick()
+    schema = database.schema
+    database.execute(
+        f"create function {schema}.refuse() returns trigger language plpgsql as $$ begin raise 'not now'; end $$;"
+        f"create trigger refuse before update on {schema}.periodic_task for each row execute function {schema}.refuse()"
+    )
+    kit.clock.set("2026-12-07T12:01Z")
+    kit._dispatcher.turn()
+
+    assert told(caplog) == [
+        "The step 'submit due rows' failed, the others go on: not now. "
+        f"In PL/pgSQL function {schema}.refuse() line 1 at RAISE. It is tried again."
+    ]
+
+
 def test_a_missing_right_of_one_step_is_one_line_that_says_where_the_grants_are(
     migrated_database: str, caplog: pytest.LogCaptureFixture
 ) -> None:
