@@ -69,8 +69,10 @@ def replan(names: tuple[str, ...], every: bool, zone: str | None, yes: bool, as_
         if row["next_run_at"] != after[name]["next_run_at"]
     ]
     waiting = sum(row["is_unplanned"] for row in after.values())
+    planned = [name for name in done if name in after and not after[name]["is_unplanned"]]
     result = {"replanned": list(done), "moved": [move._asdict() for move in moved], "still_to_be_planned": waiting}
-    print_result(result, _in_words(done, moved), as_json)
+    if as_json or planned or not waiting:
+        print_result(result, _in_words(planned, moved), as_json)
     if waiting:
         raise Failure(
             f"{number(waiting, 'row')} not planned yet: is a beat running? A row keeps its next run until then. "
@@ -96,10 +98,10 @@ def _planned(operators: AdminQueries, names: list[str]) -> dict[str, Any]:
         time.sleep(LOOK_EVERY)
 
 
-def _in_words(done: Any, moved: list[Moved]) -> str:
-    if not done:
+def _in_words(planned: list[str], moved: list[Moved]) -> str:
+    if not planned:
         return "Nothing to plan again: no such row has a next run that a beat has planned."
-    lines = [f"Planned {spoken(done)} again. {number(len(moved), 'next run')} moved{':' if moved else '.'}"]
+    lines = [f"Planned {spoken(planned)} again. {number(len(moved), 'next run')} moved{':' if moved else '.'}"]
     lines += [f"  {text(move.name)}: {instant(move.before)} -> {instant(move.after)}" for move in moved[:SHOWN]]
     if len(moved) > SHOWN:
         lines.append(f"  and {len(moved) - SHOWN:,} more: celery-pgbeat upcoming")

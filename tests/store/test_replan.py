@@ -256,6 +256,6 @@ def test_the_shell_says_when_no_beat_has_planned(
 
     done = run("replan", "a")
 
-    assert 1 == done.exit_code
-    assert "1 row not planned yet: is a beat running?" in done.output
+    assert (1, "") == (done.exit_code, done.stdout)
+    assert done.stderr.startswith("Error: 1 row not planned yet: is a beat running?")
     assert OLD == session.task("a")["next_run_at"]
