@@ -69,6 +69,17 @@ def test_a_row_is_planned_again_and_its_definition_is_unchanged(session: Session
     assert [] == store.unplanned(10)
 
 
+def test_a_row_that_has_no_further_run_by_the_new_tables_ends_and_is_no_persons_change(
+    session: Session, store: BeatQueries
+) -> None:
+    planned(session, store, end_at=NINE - HOUR)
+    replan(session)
+
+    assert ["a"] == plan(store)
+    assert session.task("a")["next_run_at"] is None
+    assert [{"action": "created"}] == session.rows("select action from pgbeat.change")
+
+
 def test_to_ask_twice_is_to_ask_once(session: Session, store: BeatQueries) -> None:
     planned(session, store)
 

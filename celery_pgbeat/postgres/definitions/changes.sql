@@ -215,8 +215,8 @@ create trigger periodic_task_recorded
     execute function {schema}.record_changed();
 
 -- Record a next_run_at that no beat has written: by it a row may run at any time, or never again. When a beat writes
--- it, the row has an occurrence (planned_for), or last_run_at goes up. The condition begins with what is false in most
--- ticks.
+-- it, the row has an occurrence (planned_for), or last_run_at goes up, or it is planned now and there is no further run.
+-- The condition begins with what is false in most ticks.
 create or replace function {schema}.record_next_run() returns trigger
 language plpgsql security definer
 set search_path = pg_catalog, pg_temp
@@ -239,6 +239,8 @@ create trigger periodic_task_next_run_recorded
     for each row
     when (new.planned_for is null and old.next_run_at is distinct from new.next_run_at
           and (new.last_run_at > old.last_run_at or old.last_run_at is null and new.last_run_at is not null) is not true
+          and not (new.next_run_at is null
+              and old.planned_revision <> new.revision and new.planned_revision = new.revision)
           and old.revision = new.revision and old.enabled = new.enabled and old.group_paused = new.group_paused)
     execute function {schema}.record_next_run();
 
