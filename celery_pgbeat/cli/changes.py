@@ -54,8 +54,7 @@ def changes(name: str | None, limit: int, before: int | None, as_json: bool) -> 
     """List who changed what, the latest first; with NAME only of that periodic task, group or named window.
 
     NAME need not exist any more. What you change in the shell is recorded under the name in the environment variable
-    PGBEAT_WHO, if it is set. The arguments of a row that was sensitive then, or is now,
-    are not shown.
+    PGBEAT_WHO, if it is set. The arguments of a row that was sensitive then, or is now, are not shown.
 
     Exit codes: 0 done.
     """

@@ -142,8 +142,8 @@ $$;
 revoke execute on function {schema}.turn_of_one(text) from public;
 
 -- Make the missing partitions of today and of the coming days; returns how many, NULL if another session does it at
--- this moment. Rows of a day that are in the default partition move out of it first,
--- in the same transaction. A table lock that cannot be taken within 200 ms is an error: the caller tries again later.
+-- this moment. Rows of a day that are in the default partition move out of it first, in the same transaction. A table
+-- lock that cannot be taken within 200 ms is an error: the caller tries again later.
 create or replace function {schema}.make_days(days_ahead int default 14) returns int
 language plpgsql security definer
 set search_path = pg_catalog, pg_temp

@@ -2,7 +2,7 @@
 --
 -- It follows the dependencies upstream, up to the tasks with a schedule of their own. Of each upstream task it returns,
 -- in the order of `after`, the first and the last occurrence that has a job, or had one, since the last occurrence of
--- the row was decided: for these nothing has to be computed. The last end is looked up here and not by last_end(): a
+-- the row was decided: for these nothing has to be computed. The last end is looked up here and not by last_ends(): a
 -- call takes longer than the search, and there may be thousands. What decides the coming runs is as in preview_row.
 with recursive meant as (
     select stored.name, stored.schedule is null as follows

@@ -1,10 +1,9 @@
 -- Give the free slots of groups to jobs that wait for one, up to %(batch)s in each group; returns how many got one.
 --
 -- It looks at two hundred groups at most, and takes a thousand reasons at most to look at each of them. If there are
--- more, it returns 1 at least, and the next look finds them. Of the groups that are not limited any more it lets
--- up to %(batch)s jobs go on together. The jobs of a group have
--- their turns in the order of their scheduled_for; under a rate limit the rows of the group take turns, unless it is
--- ordered. definitions/groups.sql explains the words.
+-- more, it returns 1 at least, and the next look finds them. Of the groups that are not limited any more it lets up to
+-- %(batch)s jobs go on together. The jobs of a group have their turns in the order of their scheduled_for; under a rate
+-- limit the rows of the group take turns, unless it is ordered. definitions/groups.sql explains the words.
 --
 -- The row of a group is locked first. What is under way, and what else keeps the jobs of the group waiting, is read
 -- after that, in a statement of its own, which sees what the transaction that had the lock before has committed. A
