@@ -51,6 +51,15 @@ def test_every_link_points_to_something(page: Path) -> None:
     assert [] == [link for link in links if not (page.parent / unquote(link.partition("#")[0])).exists()]
 
 
+def test_the_quickstart_defines_each_task_of_its_schedule() -> None:
+    text = (ROOT / "docs" / "quickstart.md").read_text(encoding="utf-8")
+
+    in_schedule, defined = (set(re.findall(rf'{before}"(.*?)"', text)) for before in ('"task": ', r"@app\.task\(name="))
+
+    assert in_schedule
+    assert in_schedule <= defined
+
+
 def test_a_page_that_does_not_run_fails_the_test(tmp_path: Path, migrated_database: str, redis_url: str) -> None:
     faults = {
         "python": "assert 1 == 2",
