@@ -6,6 +6,7 @@ If one place of a text is wrong, two more lines point at it.
 from __future__ import annotations
 
 import os
+import re
 import sys
 from typing import IO, Any
 
@@ -19,6 +20,20 @@ from celery_pgbeat.safe_text import one_line
 
 UNHEALTHY = 3  # exit code of a probe that fails and of a database out of reach
 AROUND = 40  # characters of a long text that are shown on each side of the wrong place
+# What a refusal may advise, by the name of the function: it is the same text for SQL, Python and the shell.
+COMMANDS = {
+    "cancel_job": "job cancel",
+    "define_group": "group define",
+    "fail_job": "job fail",
+    "finish": "work done",
+    "resend_job": "job resend",
+    "resume_group": "group resume",
+    "retry_job": "job retry",
+    "schedule": "add",
+    "trigger": "trigger",
+    "unschedule": "remove",
+}
+FUNCTION = re.compile(rf"(?<![.\w])({'|'.join(COMMANDS)})\(\)")
 
 
 class Failure(click.ClickException):
@@ -57,7 +72,7 @@ class ApiCommand(click.Command):
         try:
             return super().invoke(ctx)
         except PgBeatError as error:
-            raise _as_typed(ctx, failure_of(error)) from error
+            raise _as_typed(ctx, _with_commands(failure_of(error))) from error
         except Failure as failure:
             raise _as_typed(ctx, failure) from failure.__cause__
         except Exception as error:
@@ -70,6 +85,10 @@ class ApiCommand(click.Command):
 
 def _as_typed(ctx: click.Context, failure: Failure) -> Failure:
     return type(failure)(Target.of(ctx).as_typed(failure.message))
+
+
+def _with_commands(failure: Failure) -> Failure:
+    return type(failure)(FUNCTION.sub(lambda found: f"`celery-pgbeat {COMMANDS[found[1]]}`", failure.message))
 
 
 def failure_of(error: PgBeatError) -> Failure:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterator, Sequence
 from types import SimpleNamespace
 from typing import Any
@@ -361,6 +362,19 @@ def test_people_work_at_the_shell(run: Run, beat: PgBeat) -> None:
     assert "a figure is wrong" in run("job", job).stdout
     assert f"Cancelled a job of 'sign off': {other}\n" == run("job", "cancel", other, "--reason", "not now").stdout
     assert (1, 1) == (run("job", "cancel", other).exit_code, run("work", "done", other).exit_code)
+
+
+def test_a_refusal_advises_commands_where_sql_and_python_have_functions(
+    run: Run, beat: PgBeat, session: Session
+) -> None:
+    job = str(beat.trigger("nightly"))
+    session.rows("update pgbeat.active_job set state = 'error', on_error = 'ask', check_at = 'infinity'")
+
+    refused = run("job", "resend", job)
+
+    assert re.search(
+        "decide about it with `celery-pgbeat .*job retry` or `celery-pgbeat .*job fail`\n$", refused.stderr
+    )
 
 
 def test_a_job_whose_message_is_lost_is_sent_again_at_the_shell(run: Run, beat: PgBeat, session: Session) -> None:
