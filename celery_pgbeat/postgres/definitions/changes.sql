@@ -215,7 +215,7 @@ create trigger periodic_task_recorded
     execute function {schema}.record_changed();
 
 -- Record a next_run_at that no beat has written: by it a row may run at any time, or never again. When a beat writes
--- it, the row has an occurrence (planned_for), or last_run_at goes up, or it is planned now and there is no further run.
+-- it, the row has an occurrence (planned_for), or last_run_at goes up, or it is planned now with no further run.
 -- The condition begins with what is false in most ticks.
 create or replace function {schema}.record_next_run() returns trigger
 language plpgsql security definer
