@@ -1,7 +1,10 @@
-"""The tests, by what they need.
+"""The tests, by what they need. `testpaths` in pyproject.toml has those that run first, the core layer.
 
 - `unit`: neither database nor broker
-- `store`: one statement, on a real Postgres; `race`: two connections; `pairs`: every two statements at one moment
+- `properties`: what holds for every schedule: generated texts, compared with other libraries or slow, plain code
+- `protocol`: one statement of beats and workers, on a real Postgres; `race`: two connections; `pairs`: every two
+  statements at one moment
+- `interfaces`: the same database through SQL, Python, the shell and the testing kit
 - `web`: the dashboard, on a real Postgres
 - `migration`: a database gets the schema, or that of the next version
 - `model`: random sequences of statements against a model of the protocol

@@ -41,6 +41,7 @@ from tests.harness.role import Role
 from tests.harness.servers import POSTGRES_OPTIONS, missing
 from tests.harness.session import Session
 from tests.harness.shell import Run, shell_on
+from tests.harness.situations import Situation
 
 # Commands show times in the zone of the machine; processes that a test starts inherit it.
 os.environ["TZ"] = "UTC"
@@ -129,6 +130,20 @@ def beat(migrated_database: str) -> Iterator[PgBeat]:
 def run(migrated_database: str) -> Run:
     """The shell on `migrated_database`."""
     return shell_on(migrated_database)
+
+
+@pytest.fixture
+def situation(migrated_database: str) -> Situation:
+    """A database whose clock stands at noon, with nobody there."""
+    return Situation(migrated_database)
+
+
+@pytest.fixture
+def well(situation: Situation) -> Situation:
+    """A beat and a worker with our tracker live."""
+    situation.beat()
+    situation.worker()
+    return situation
 
 
 @pytest.fixture(scope="module")

@@ -35,7 +35,7 @@ LARGEST_ARGUMENTS = 65_536  # bytes of JSON; a beat reads the whole row when it 
 LARGEST_OPTIONS = 65_536  # likewise
 NOTHING_CALLED = Call("", (), {}, {})
 # What is about a message, its worker or its end there: nothing of a task for people.
-# The same as in SQL (`tests/store/test_line_schema.py`).
+# The same as in SQL (`tests/interfaces/test_line_schema.py`).
 OF_MESSAGES = ("queue", "priority", "options", "min_gap", "max_run_time", "on_lost", "on_error", "tracking")
 
 

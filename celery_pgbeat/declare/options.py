@@ -33,7 +33,7 @@ def _is_number(value: Any) -> bool:
 
 
 # A date, or a date and a time, with an offset or without. The same as `is_date_time` in SQL
-# (`tests/store/test_validation.py`).
+# (`tests/interfaces/test_validation.py`).
 DATE_TIME = re.compile(
     r"[0-9]{4}-[0-9]{2}-[0-9]{2}([T ][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.([0-9]{3}|[0-9]{6}))?)?(Z|[+-][0-9]{2}:[0-9]{2})?)?"
 )

@@ -12,7 +12,7 @@ LONGEST_TEXT = 1_000  # characters of a name or of free text
 CONTROL = re.compile(r"[\x01-\x1f\x7f-\x9f]")  # those of Unicode's categories C0 and C1; NUL is refused before
 # Names that Celery, kombu and RabbitMQ use themselves. In Redis a queue is a key: a list with the name `unacked`
 # instead of kombu's hash ends each worker that fetches a message. The same as in SQL
-# (`tests/store/test_validation.py`).
+# (`tests/interfaces/test_validation.py`).
 BROKERS_OWN = re.compile(r"unacked|_kombu\.|celeryev|celery-task(set)?-meta-|amq\.|.*\.pidbox\Z", re.DOTALL)
 
 

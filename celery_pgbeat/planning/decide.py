@@ -20,7 +20,7 @@ def decide(row: Due, rules: Rules) -> Decision | Postponed:
     window, and nothing is sent later than the `catchup_window` of the row, if it has one.
 
     What is too late must stay equal to `postgres/sql/recover.sql`, which decides again about a job that was submitted
-    and not sent; `tests/store/test_publish_confirm_recover.py` has the cases.
+    and not sent; `tests/protocol/test_publish_confirm_recover.py` has the cases.
 
     Raises:
         InvalidSchedule: no run of the row can be planned.

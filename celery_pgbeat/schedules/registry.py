@@ -1,7 +1,7 @@
 """All kinds of schedules, in one table.
 
 A new kind is a folder and an entry here, and a branch in `postgres/definitions/validation.sql`, which recognises
-texts when a row is written in SQL. `tests/store/test_validation.py` fails for a kind that SQL refuses.
+texts when a row is written in SQL. `tests/interfaces/test_validation.py` fails for a kind that SQL refuses.
 """
 
 from __future__ import annotations

@@ -11,8 +11,8 @@ import pytest
 
 import celery_pgbeat
 
-# tests/store/test_api_configuration.py, test_current.py and test_testing_kit.py run these, on a database with the rows
-# that they speak of.
+# tests/interfaces/test_api_configuration.py, test_current.py and test_testing_kit.py run these, on a database with the
+# rows that they speak of.
 WITH_ROWS = (
     "celery_pgbeat.api.backfills",
     "celery_pgbeat.api.client",

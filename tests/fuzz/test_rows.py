@@ -24,10 +24,10 @@ from celery_pgbeat.postgres.beat_queries import BeatQueries
 from celery_pgbeat.settings import Settings
 from tests.fuzz.fuzzing import MARKS, attack, quickly
 from tests.fuzz.mutations import mutated
+from tests.harness.schedule_texts import ZONES
 from tests.harness.session import Session
 from tests.harness.ticks import beat as store_of
 from tests.harness.values import INSTANTS, NUMBERS, SPANS, TEXTS, as_json, odd
-from tests.unit.schedules.schedule_texts import ZONES
 
 pytestmark = MARKS
 

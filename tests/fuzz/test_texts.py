@@ -13,8 +13,8 @@ from celery_pgbeat.schedules.parse import read
 from celery_pgbeat.schedules.registry import KINDS
 from tests.fuzz.fuzzing import MARKS, attack, fuzzed, quickly
 from tests.fuzz.mutations import GOOD, mutated
-from tests.unit.schedules.schedule_texts import ZONES, zones
-from tests.unit.schedules.wrong_texts import lists_of_windows
+from tests.harness.schedule_texts import ZONES, zones
+from tests.harness.wrong_texts import lists_of_windows
 
 pytestmark = MARKS
 

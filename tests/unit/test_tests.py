@@ -7,6 +7,8 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
+
 import tests
 
 ROOT = Path(__file__).parents[2]
@@ -16,16 +18,15 @@ PROMISES = {f"P{number}" for number in range(1, 13)}
 SHARED = {
     "tests.docs",  # what makes the pages, for the test that adds a column
     "tests.model.mutants",  # the pairs mutate statements as the model does
-    "tests.unit.schedules.schedule_texts",  # generators of schedules, for the fuzz tests
-    "tests.unit.schedules.zone_texts",  # texts with a zone of their own, for the dates of a backfill
-    "tests.unit.schedules.wrong_texts",  # texts that Python and SQL refuse in the same words
 }
 
 
-def test_each_promise_has_tests_that_are_named_after_it() -> None:
-    names = [name for path in FILES for name in re.findall(r"^def test_((?:p\d+_)+)", path.read_text(), re.MULTILINE)]
+def test_each_promise_has_tests_in_the_core_layer_that_are_named_after_it(request: pytest.FixtureRequest) -> None:
+    core = [path for part in request.config.getini("testpaths") for path in (ROOT / part, *(ROOT / part).rglob("*.py"))]
+    text = "".join(path.read_text(encoding="utf-8") for path in core if path.is_file())
 
-    assert PROMISES == {number.upper() for name in names for number in name.split("_") if number}
+    named = re.findall(r"^def test((?:_p\d+)+)_", text, re.MULTILINE)
+    assert PROMISES == {f"P{number}" for name in named for number in re.findall(r"\d+", name)}
 
 
 def test_the_promises_are_listed_where_users_and_contributors_look() -> None:

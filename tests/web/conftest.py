@@ -7,26 +7,11 @@ from collections.abc import Callable, Iterator
 import pytest
 from sqlalchemy.engine import make_url
 
-from celery_pgbeat.api import PgBeat
 from celery_pgbeat.postgres.roles import roles_script
 from celery_pgbeat.web import dashboard
 from tests.harness.session import Session
 from tests.harness.situations import FILLED, Situation
 from tests.web.visitor import Visitor
-
-
-@pytest.fixture
-def situation(migrated_database: str) -> Situation:
-    """A database whose clock stands at noon, with nobody there."""
-    return Situation(migrated_database)
-
-
-@pytest.fixture
-def well(situation: Situation) -> Situation:
-    """A beat and a worker with our tracker live."""
-    situation.beat()
-    situation.worker()
-    return situation
 
 
 @pytest.fixture(scope="module")
@@ -47,13 +32,6 @@ def empty_stage(stage: Situation) -> Situation:
 @pytest.fixture
 def session(situation: Situation) -> Session:
     return situation.session
-
-
-@pytest.fixture
-def beat(migrated_database: str) -> Iterator[PgBeat]:
-    made = PgBeat(url=migrated_database)
-    yield made
-    made.close()
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@
 --
 -- What is too late must stay equal to planning/decide.py and planning/catchup.py: `on_time` and `catchup_window` count
 -- from when the job was due, `catchup` decides only about what is not on time, and under `latest` the newest one wins.
--- `tests/store/test_publish_confirm_recover.py` has the cases.
+-- `tests/protocol/test_publish_confirm_recover.py` has the cases.
 with candidates as materialized (
     select job.id,
         case

@@ -10,7 +10,7 @@ import pytest
 from celery_pgbeat.errors import InvalidSchedule
 from celery_pgbeat.schedules import parse
 from celery_pgbeat.schedules.parse import read
-from tests.unit.schedules.schedule_texts import TICK, UTC
+from tests.harness.schedule_texts import TICK, UTC
 
 NEVER_BEFORE = datetime(1990, 1, 1, tzinfo=UTC)
 

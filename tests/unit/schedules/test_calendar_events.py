@@ -13,7 +13,7 @@ import pytest
 
 from celery_pgbeat.errors import InvalidSchedule
 from celery_pgbeat.schedules import parse
-from tests.unit.schedules.schedule_texts import UTC
+from tests.harness.schedule_texts import UTC
 
 SYSTEMD = shutil.which("systemd-analyze")
 

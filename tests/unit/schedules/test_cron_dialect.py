@@ -9,7 +9,7 @@ import pytest
 from celery_pgbeat.schedules import parse
 from celery_pgbeat.schedules.cron.fields import DAY, HOUR, MINUTE
 from celery_pgbeat.schedules.cron.hashed import expand
-from tests.unit.schedules.schedule_texts import UTC
+from tests.harness.schedule_texts import UTC
 
 MONDAY = datetime(2026, 12, 7, tzinfo=UTC)
 ALL_WEEK = [7, 8, 9, 10, 11, 12, 13]

@@ -16,7 +16,7 @@ from celery_pgbeat.errors import InvalidSchedule
 from celery_pgbeat.schedules import parse
 from celery_pgbeat.schedules.cron.fields import DAY, HOUR, MINUTE, MONTH, WEEKDAY, read_field
 from celery_pgbeat.schedules.wallclock.bitset import members
-from tests.unit.schedules.schedule_texts import UTC
+from tests.harness.schedule_texts import UTC
 
 
 def utc(text: str) -> datetime:

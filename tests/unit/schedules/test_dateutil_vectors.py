@@ -12,7 +12,7 @@ import pytest
 
 from celery_pgbeat.errors import InvalidSchedule
 from celery_pgbeat.schedules import parse
-from tests.unit.schedules.schedule_texts import UTC
+from tests.harness.schedule_texts import UTC
 
 TABLE = Path(__file__).with_name("dateutil_vectors.txt").read_text(encoding="utf-8")
 VECTORS = [line.split(" = ") for line in TABLE.splitlines() if not line.startswith("#")]

@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from celery_pgbeat.schedules import parse
-from tests.unit.schedules.schedule_texts import TICK, UTC
+from tests.harness.schedule_texts import TICK, UTC
 
 # zone, fixed local time, what it gives on the day of the leap (UTC), and what an hourly wildcard gives around it.
 GAPS = [

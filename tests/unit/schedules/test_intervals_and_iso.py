@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 import pytest
 
 from celery_pgbeat.schedules import parse
-from tests.unit.schedules.schedule_texts import TICK, UTC, chain
+from tests.harness.schedule_texts import TICK, UTC, chain
 
 BASE = datetime(2026, 12, 7, 10, 7, tzinfo=UTC)
 

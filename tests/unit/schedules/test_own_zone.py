@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from celery_pgbeat.schedules import needs_zone, own_zone
-from tests.unit.schedules.zone_texts import FOLLOWING, NAMED
+from tests.harness.zone_texts import FOLLOWING, NAMED
 
 
 @pytest.mark.parametrize(("text", "zone"), NAMED.items())

@@ -14,7 +14,7 @@ import pytest
 
 from celery_pgbeat.errors import InvalidSchedule
 from celery_pgbeat.schedules import parse
-from tests.unit.schedules.schedule_texts import TICK, UTC
+from tests.harness.schedule_texts import TICK, UTC
 
 
 def utc(text: str) -> datetime:

@@ -13,7 +13,7 @@ from dateutil.rrule import rrulestr
 from celery_pgbeat.errors import InvalidSchedule
 from celery_pgbeat.schedules import parse
 from celery_pgbeat.schedules.parse import read
-from tests.unit.schedules.schedule_texts import TICK, UTC
+from tests.harness.schedule_texts import TICK, UTC
 
 START = "DTSTART:19970902T090000\n"
 RFC_EXAMPLES = [  # RFC 5545, 3.8.5.3

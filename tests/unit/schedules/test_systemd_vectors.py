@@ -11,7 +11,7 @@ import pytest
 
 from celery_pgbeat.errors import InvalidSchedule
 from celery_pgbeat.schedules import parse
-from tests.unit.schedules.schedule_texts import UTC
+from tests.harness.schedule_texts import UTC
 
 SAME = [  # text, systemd's normalized form
     ("Sat,Thu,Mon-Wed,Sat-Sun", "Mon..Thu,Sat,Sun *-*-* 00:00:00"),

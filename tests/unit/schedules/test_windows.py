@@ -10,7 +10,7 @@ import pytest
 from celery_pgbeat.errors import InvalidSchedule
 from celery_pgbeat.schedules import parse, parse_windows
 from celery_pgbeat.schedules.windows import names_in
-from tests.unit.schedules.schedule_texts import TICK, UTC
+from tests.harness.schedule_texts import TICK, UTC
 
 NIGHT = "cron: 0 0 * * * PT5H"
 

@@ -14,10 +14,10 @@ from celery_pgbeat.postgres.statements import statement
 from celery_pgbeat.postgres.worker_queries import Start, WorkerQueries
 from tests.harness.clock import Clock
 from tests.harness.jobs import active, make_job
+from tests.harness.reads import read_by
 from tests.harness.session import Session
 from tests.harness.ticks import LEASE, beat, jobs, make_due, submit
 from tests.harness.wait import eventually
-from tests.store.reads import read_by
 
 NOON = datetime(2026, 12, 7, 12, tzinfo=timezone.utc)
 ON_TIME = timedelta(seconds=32)

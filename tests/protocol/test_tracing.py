@@ -17,10 +17,10 @@ from celery_pgbeat.planning import Skipped
 from celery_pgbeat.postgres.beat_queries import Submitted
 from tests.harness.exported import Exported, counts, exported
 from tests.harness.jobs import make_job
+from tests.harness.observed import Observed
 from tests.harness.outbox import app_of, job
 from tests.harness.ticks import beat, decided, make_due, plan_ahead
-from tests.store.observed import Observed
-from tests.store.test_counting import SECOND, submit, submit_free
+from tests.protocol.test_counting import SECOND, submit, submit_free
 
 
 class Traced(Observed):

@@ -12,8 +12,8 @@ from celery_pgbeat.errors import InvalidSchedule
 from celery_pgbeat.schedules import Schedule, parse
 from celery_pgbeat.schedules.parse import read
 from tests.harness.cost import loops_for
-from tests.unit.schedules.expensive_texts import POSITIONS, expensive_rules, expensive_texts
-from tests.unit.schedules.schedule_texts import LEAPS, UTC, ZONES, dsts, zones
+from tests.harness.expensive_texts import POSITIONS, expensive_rules, expensive_texts
+from tests.harness.schedule_texts import LEAPS, UTC, ZONES, dsts, zones
 
 NOW = datetime(2026, 12, 7, tzinfo=UTC)
 CENTURY = timedelta(days=36_524)

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from celery_pgbeat.errors import InvalidSchedule
 from celery_pgbeat.schedules import parse, parse_windows
 from celery_pgbeat.schedules.durations import read_iso
-from tests.unit.schedules.schedule_texts import LEAPS, TICK, UTC, ZONES, instants, iso_texts, zones
+from tests.harness.schedule_texts import LEAPS, TICK, UTC, ZONES, instants, iso_texts, zones
 
 NAMES = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 thorough = settings(max_examples=250, deadline=None, database=None)

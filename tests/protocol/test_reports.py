@@ -29,9 +29,9 @@ from celery_pgbeat.postgres.worker_queries import (
 )
 from celery_pgbeat.worker.start.guard import StartResult, retry_until_deadline, start_job
 from tests.harness.jobs import HOUR, active, bury, finished, make_job, state
+from tests.harness.reads import read_by
 from tests.harness.session import Session
 from tests.harness.wait import eventually
-from tests.store.reads import read_by
 
 SILENCE = timedelta(seconds=30)
 SECOND = timedelta(seconds=1)

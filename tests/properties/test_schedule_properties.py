@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from celery_pgbeat.errors import InvalidSchedule
 from celery_pgbeat.schedules import Schedule, parse
 from celery_pgbeat.schedules.cron.fields import DAY, HOUR, MINUTE, MONTH, WEEKDAY, read_field
-from tests.unit.schedules.schedule_texts import (
+from tests.harness.schedule_texts import (
     LEAPS,
     TICK,
     UTC,

@@ -1,6 +1,6 @@
 """What a column of the table must be seen in: run with a copy of the package that has the column `note`.
 
-`python -m tests.store.new_column` with the copy first on the path, and PGBEAT_URL for a database that the package
+`python -m tests.interfaces.new_column` with the copy first on the path, and PGBEAT_URL for a database that the package
 without the column has migrated. See `test_columns.py`.
 """
 

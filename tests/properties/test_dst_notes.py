@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from celery_pgbeat.schedules import Schedule, dst_note, dst_skips, parse
-from tests.unit.schedules.schedule_texts import LEAPS, UTC, calendars, chain, cron5, crontabs, dsts, zones
-from tests.unit.schedules.test_schedule_properties import made
+from tests.harness.schedule_texts import LEAPS, UTC, calendars, chain, cron5, crontabs, dsts, zones
+from tests.properties.test_schedule_properties import made
 
 BERLIN, NEW_YORK, LORD_HOWE = "Europe/Berlin", "America/New_York", "Australia/Lord_Howe"
 FORWARD = "the clocks go forward from 02:00 to 03:00: "

@@ -13,9 +13,9 @@ from celery_pgbeat.measures.counting import Counting
 from celery_pgbeat.measures.tally import Tally
 from celery_pgbeat.planning import Skipped
 from tests.harness.jobs import make_job
+from tests.harness.observed import Observed
 from tests.harness.outbox import job as outgoing
 from tests.harness.ticks import beat, decided, make_due, plan_ahead
-from tests.store.observed import Observed
 
 SECOND = timedelta(seconds=1)
 

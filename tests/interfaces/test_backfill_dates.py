@@ -19,7 +19,7 @@ from celery_pgbeat.errors import InvalidPeriodicTask, UnknownTimezone
 from celery_pgbeat.schedules import own_zone
 from tests.harness.session import Session
 from tests.harness.shell import Run
-from tests.unit.schedules.zone_texts import FOLLOWING, NAMED
+from tests.harness.zone_texts import FOLLOWING, NAMED
 
 UTC = timezone.utc
 ZONES = [

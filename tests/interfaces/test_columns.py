@@ -71,7 +71,7 @@ def test_a_free_text_column_is_one_line_of_the_table_and_a_migration(tmp_path: P
     others = {name: value for name, value in os.environ.items() if not name.startswith(("PGBEAT_", "CELERY_"))}
 
     done = subprocess.run(
-        [sys.executable, "-W", "error", "-m", "tests.store.new_column"],
+        [sys.executable, "-W", "error", "-m", "tests.interfaces.new_column"],
         cwd=tmp_path,
         env={**others, "PYTHONPATH": f"{tmp_path}:{PACKAGE.parent}", "PGBEAT_URL": migrated_database},
         capture_output=True,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from tests.unit.schedules.schedule_texts import any_text, field
+from tests.harness.schedule_texts import any_text, field
 
 POSITIONS = ",".join(str(position) for position in (*range(1, 367), *range(-366, 0)))
 PRIMES = (1, 7, 59, 61, 1_439, 86_399, 86_413, 999_983, 999_999_937)

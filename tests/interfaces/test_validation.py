@@ -21,7 +21,7 @@ from celery_pgbeat.schedules.kind import Kind
 from celery_pgbeat.schedules.registry import KINDS
 from celery_pgbeat.settings import Settings
 from tests.harness.session import Session, reason
-from tests.unit.schedules.wrong_texts import NIGHT, lists_of_windows, wrong_texts
+from tests.harness.wrong_texts import NIGHT, lists_of_windows, wrong_texts
 
 REFUSED = {
     "0 0 * * * America/New_York": "a zone is no field: set timezone to 'America/New_York', or write "

@@ -23,7 +23,7 @@ from celery_pgbeat.settings import Settings
 from tests.harness.session import Session, reason
 from tests.harness.ticks import HOUR, make_due, planned, submit
 from tests.harness.ticks import beat as at_work
-from tests.store.test_update import GIVEN
+from tests.interfaces.test_update import GIVEN
 
 FULL: dict[str, Any] = {
     "args": [1, {"a": None}],

@@ -15,7 +15,7 @@ from celery_pgbeat.errors import BackfillOver, InvalidPeriodicTask, UnknownBackf
 from tests.harness.shell import Run
 from tests.harness.situations import NOON, Situation
 from tests.harness.ticks import beat as a_beat
-from tests.store.test_backfill import Desk, end_job, hours, jobs
+from tests.interfaces.test_backfill import Desk, end_job, hours, jobs
 
 UTC = timezone.utc
 DAY = ("2100-02-28T01:00Z", "2100-02-28T05:00Z")

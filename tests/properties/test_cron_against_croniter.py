@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from celery_pgbeat.errors import InvalidSchedule
 from celery_pgbeat.schedules import parse
-from tests.unit.schedules.schedule_texts import UTC, chain
+from tests.harness.schedule_texts import UTC, chain
 
 
 def plain(low: int, high: int) -> st.SearchStrategy[str]:

@@ -13,10 +13,10 @@ import pytest
 from celery_pgbeat.postgres.beat_queries import BeatQueries
 from celery_pgbeat.postgres.statements import statement
 from celery_pgbeat.postgres.worker_queries import Finish, MessageCopy, Start, Unstarted, WorkerQueries
+from tests.harness.reads import LOOK, read_by
 from tests.harness.session import Session
 from tests.harness.ticks import beat, decided
-from tests.store import test_every_statement
-from tests.store.reads import LOOK, read_by
+from tests.protocol import test_every_statement
 
 ROWS = 5_000
 GAP = timedelta(seconds=30)

@@ -20,7 +20,7 @@ from celery_pgbeat.worker.report.heartbeat import Heartbeat
 from celery_pgbeat.worker.report.report_thread import ReportThread
 from celery_pgbeat.worker.report.reports import Lost, Requeue
 from tests.harness.jobs import make_job, state
-from tests.store.test_reports import SECOND, SILENCE, start_of
+from tests.protocol.test_reports import SECOND, SILENCE, start_of
 
 SECONDS = 60.0
 
