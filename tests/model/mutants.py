@@ -27,11 +27,18 @@ class Mutant:
 
     def of(self, original: str) -> str:
         """Return the mutated text."""
-        texts = (self.text,) if isinstance(self.text, str) else self.text
-        pattern = "|".join(r"\s+".join(map(re.escape, text.split())) for text in texts)
-        mutated, places = re.subn(pattern, lambda _: self.by, original)
+        mutated, places = self._pattern.subn(lambda _: self.by, original)
         assert places, f"{self.where} does not say {self.text!r}"
         return mutated
+
+    def places(self, original: str) -> int:
+        """Return how often the text stands in the original."""
+        return len(self._pattern.findall(original))
+
+    @property
+    def _pattern(self) -> re.Pattern[str]:
+        texts = (self.text,) if isinstance(self.text, str) else self.text
+        return re.compile("|".join(r"\s+".join(map(re.escape, text.split())) for text in texts))
 
 
 SUBMITS = ("submit_free", "submit")

@@ -1,0 +1,245 @@
+"""Mutants made by rule, in places that a hash chooses: nobody has chosen those that the tests find.
+
+A place is known by its function and its number there, in SQL by its line. So a change elsewhere leaves the choice as it
+is, and a change of the place itself takes another one.
+
+    Python   a comparison is turned, `and` and `or` are swapped, a `not` is dropped, a number is one more
+    SQL      a condition is dropped: a line that begins with `and`
+"""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from tests.model.mutants import Mutant
+from tests.mutants.planted import PACKAGE, ROOT, Planted
+
+TURNED: dict[type[ast.cmpop], type[ast.cmpop]] = {
+    ast.Eq: ast.NotEq,
+    ast.NotEq: ast.Eq,
+    ast.Lt: ast.LtE,
+    ast.LtE: ast.Lt,
+    ast.Gt: ast.GtE,
+    ast.GtE: ast.Gt,
+    ast.Is: ast.IsNot,
+    ast.IsNot: ast.Is,
+    ast.In: ast.NotIn,
+    ast.NotIn: ast.In,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Draw:
+    """How many mutants of which files, and the tests that must find them."""
+
+    count: int
+    files: tuple[str, ...]
+    tests: tuple[str, ...]
+
+    def planted(self) -> dict[str, Planted]:
+        """Return the mutants by their names."""
+        paths = [path for file in self.files for path in sorted((ROOT / PACKAGE).glob(file))]
+        places: dict[str, Mutant] = {}
+        for path in paths:
+            file = str(path.relative_to(ROOT / PACKAGE))
+            found = in_sql if path.suffix == ".sql" else in_python
+            places |= {f"{file}: {key}": mutant for key, mutant in found(file, path.read_text(encoding="utf-8"))}
+        chosen = sorted(places, key=lambda name: hashlib.sha256(name.encode()).digest())[: self.count]
+        return {name: Planted(places[name], self.tests) for name in chosen}
+
+
+def in_sql(file: str, source: str) -> Iterator[tuple[str, Mutant]]:
+    """Iterate over the conditions that can be dropped, each a line of its own."""
+    lines = source.splitlines()
+    for line, following in zip(lines, [*lines[1:], ""], strict=True):
+        text = line.strip()
+        goes_on = _indent(following) > _indent(line)
+        is_whole = text.count("(") == text.count(")") and not text.endswith((";", ",", "then", " or")) and " as " not in text
+        mutant = Mutant((file,), text, "")
+        if text.startswith("and ") and is_whole and not goes_on and mutant.places(source) == 1:
+            yield text, mutant
+
+
+def _indent(line: str) -> int:
+    return len(line) - len(line.lstrip())
+
+
+def in_python(file: str, source: str) -> Iterator[tuple[str, Mutant]]:
+    """Iterate over the places of the functions that can be mutated."""
+    numbers: Counter[str] = Counter()
+    for function, node in _nodes(ast.parse(source), ""):
+        for what, changed in _changes(node):
+            place = f"{function} {what}"
+            numbers[place] += 1
+            yield f"{place} {numbers[place]}", _replaced(file, source, node, changed)
+
+
+def _nodes(parent: ast.AST, function: str) -> Iterator[tuple[str, ast.expr]]:
+    """Iterate over the expressions in functions, but not over what is logged, asserted, or an annotation."""
+    for name, value in ast.iter_fields(parent):
+        if name in ("decorator_list", "annotation", "returns", "type_params"):
+            continue
+        for node in value if isinstance(value, list) else [value]:
+            if not isinstance(node, ast.AST) or isinstance(node, (ast.Assert, ast.JoinedStr)) or _is_logged(node):
+                continue
+            if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
+                yield from _nodes(node, f"{function}.{node.name}" if function else node.name)
+            else:
+                if function and isinstance(node, ast.expr):
+                    yield function, node
+                yield from _nodes(node, function)
+
+
+def _is_logged(node: ast.AST) -> bool:
+    return isinstance(node, ast.Call) and ast.unparse(node.func).startswith("logger.")
+
+
+def _changes(node: ast.expr) -> Iterator[tuple[str, ast.expr]]:
+    if isinstance(node, ast.Compare) and len(node.ops) == 1:
+        turned = TURNED[type(node.ops[0])]()
+        yield "comparison", ast.Compare(node.left, [turned], node.comparators)
+    elif isinstance(node, ast.BoolOp):
+        swapped = ast.Or() if isinstance(node.op, ast.And) else ast.And()
+        yield "and, or", ast.BoolOp(swapped, node.values)
+    elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
+        yield "not", node.operand
+    elif isinstance(node, ast.Constant) and type(node.value) is int:
+        yield "number", ast.Constant(node.value + 1)
+
+
+def _replaced(file: str, source: str, node: ast.expr, changed: ast.expr) -> Mutant:
+    """Return the mutant with another expression in this place: with as many lines before it as make it the only one."""
+    lines = [line.encode() for line in source.splitlines(keepends=True)]
+    assert node.end_lineno is not None
+    first, last = node.lineno - 1, node.end_lineno
+    before, after = lines[first][: node.col_offset].decode(), lines[last - 1][node.end_col_offset :].decode()
+    new = before + f"({ast.unparse(changed)})" + after
+    while Mutant((file,), text := b"".join(lines[first:last]).decode(), "").places(source) > 1:
+        first -= 1
+        new = lines[first].decode() + new
+    return Mutant((file,), text, new.strip())
+
+
+DRAWN = {
+    "tick-sql": Draw(
+        10,
+        tuple(
+            f"postgres/sql/{name}.sql"
+            for name in ("mark", "submit", "submit_free", "confirm", "recover", "judge", "look")
+        ),
+        (
+            "store/test_mark_and_submit.py",
+            "store/test_publish_confirm_recover.py",
+            "store/test_overlap_policies.py",
+            "store/test_submitted_at_once.py",
+            "store/test_submit_free.py",
+            "store/test_recheck.py",
+            "store/test_groups.py",
+            "store/test_failures.py",
+            "store/test_after.py",
+            "store/test_queues.py",
+        ),
+    ),
+    "worker-sql": Draw(
+        8,
+        tuple(
+            f"postgres/sql/{name}.sql"
+            for name in (
+                "start",
+                "start_lost",
+                "start_spaced",
+                "finish_many",
+                "finish",
+                "heartbeat",
+                "end_unstarted",
+                "requeue",
+                "revoke_failed",
+                "give_up_start",
+                "end_unstarted_many",
+            )
+        ),
+        (
+            "store/test_reports.py",
+            "store/test_min_gap.py",
+            "store/test_people.py",
+            "store/test_failures.py",
+            "store/test_unreported.py",
+        ),
+    ),
+    "order-sql": Draw(
+        8,
+        (
+            "postgres/definitions/groups.sql",
+            "postgres/definitions/after.sql",
+            "postgres/sql/settle_downstream.sql",
+            "postgres/sql/grant_slots.sql",
+        ),
+        (
+            "store/test_queues.py",
+            "store/test_groups.py",
+            "store/test_after.py",
+            "store/test_diamond.py",
+            "store/test_graph.py",
+        ),
+    ),
+    "writes": Draw(
+        8,
+        (
+            "postgres/definitions/row_trigger.sql",
+            "postgres/definitions/validation.sql",
+            "declare/columns.py",
+            "declare/options.py",
+            "declare/timing.py",
+        ),
+        (
+            "unit/test_declare.py",
+            "store/test_row_trigger.py",
+            "store/test_validation.py",
+            "store/test_limits.py",
+            "store/test_update.py",
+            "store/test_api.py",
+        ),
+    ),
+    "planning": Draw(
+        16,
+        ("planning/*.py", "schedules/wallclock/*.py", "schedules/cron/*.py", "schedules/windows.py"),
+        ("unit/planning", "unit/schedules"),
+    ),
+    "tick": Draw(
+        12,
+        ("beat/decide/*.py", "beat/send/*.py", "beat/database_clock.py"),
+        (
+            "unit/beat",
+            "store/test_failing_steps.py",
+            "store/test_busy_postgres.py",
+            "store/test_backfill.py",
+            "store/test_shadow.py",
+        ),
+    ),
+    "worker": Draw(
+        12,
+        ("worker/start/*.py", "worker/report/*.py", "worker/stop/*.py"),
+        ("unit/worker", "store/test_reports.py", "store/test_waiting_reports.py", "acceptance/test_worker_guard.py"),
+    ),
+    "drivers": Draw(
+        6,
+        tuple(f"postgres/{name}.py" for name in ("engine", "database", "arrays", "spans", "listen", "paramstyles")),
+        (
+            "store/test_arrays.py",
+            "store/test_listen.py",
+            "store/test_session_settings.py",
+            "store/test_busy_postgres.py",
+            "store/test_reports.py",
+            "unit/test_pgbeat.py",
+        ),
+    ),
+    "rendering": Draw(
+        6,
+        ("beat/send/rendering/*.py",),
+        ("unit/beat/test_rendering.py", "acceptance/test_rendering.py"),
+    ),
+}

@@ -1,0 +1,79 @@
+"""Copies of the repository, in each of which one defect at a time is planted and the tests are run."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib.util import cache_from_source
+from pathlib import Path
+from time import monotonic
+
+from tests.mutants.planted import PACKAGE, ROOT, Planted
+
+LIMIT = 300.0  # seconds after which the tests of a mutant are ended: one that never ends is found
+COPIED = (PACKAGE, "tests", "docs", "examples", "pyproject.toml", "README.md")
+PYTEST = ("-x", "-q", "-n", "0", "--tb=no", "-rfE", "-p", "no:cacheprovider", "--hypothesis-seed=0")
+FOUND_BY = re.compile(r"^(?:FAILED|ERROR) tests/(\S+)", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """What came of the tests: `found_by` is the first that failed, None if they passed."""
+
+    found_by: str | None
+    seconds: float
+
+
+class Copy:
+    """A copy of the repository. Its tests import the package from the copy, and so does what they start."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        for name in COPIED:
+            if (ROOT / name).is_dir():
+                shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
+            else:
+                shutil.copy(ROOT / name, folder / name)
+
+    def run(self, tests: Sequence[str]) -> Run:
+        """Run files of tests up to the first failure."""
+        began = monotonic()
+        with subprocess.Popen(
+            [sys.executable, "-m", "pytest", *PYTEST, *(f"tests/{test}" for test in tests)],
+            cwd=self.folder,
+            env={**os.environ, "PYTHONPATH": str(self.folder)},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            start_new_session=True,
+        ) as process:
+            try:
+                output, _ = process.communicate(timeout=LIMIT)
+            except subprocess.TimeoutExpired:
+                os.killpg(process.pid, signal.SIGKILL)  # the servers that they have started end with them
+                return Run(f"not within {LIMIT:.0f} s", monotonic() - began)
+        found = FOUND_BY.search(output)
+        failed = found[1] if found else output.strip().splitlines()[-1:] and output.strip().splitlines()[-1]
+        return Run(failed if process.returncode else None, monotonic() - began)
+
+    def run_planted(self, planted: Planted) -> Run:
+        """Plant a defect, run its tests, and take it out again."""
+        sources = planted.sources(self.folder)
+        originals = {file: file.read_text(encoding="utf-8") for file in sources}
+        try:
+            self._write(sources)
+            return self.run(planted.tests)
+        finally:
+            self._write(originals)
+
+    def _write(self, sources: Mapping[Path, str]) -> None:
+        for file, text in sources.items():
+            file.write_text(text, encoding="utf-8")
+            # Of two texts of the same second and length the interpreter would take the compiled one of the first.
+            Path(cache_from_source(str(file))).unlink(missing_ok=True)
