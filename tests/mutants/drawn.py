@@ -58,7 +58,9 @@ def in_sql(file: str, source: str) -> Iterator[tuple[str, Mutant]]:
     for line, following in zip(lines, [*lines[1:], ""], strict=True):
         text = line.strip()
         goes_on = _indent(following) > _indent(line)
-        is_whole = text.count("(") == text.count(")") and not text.endswith((";", ",", "then", " or")) and " as " not in text
+        is_whole = (
+            text.count("(") == text.count(")") and not text.endswith((";", ",", "then", " or")) and " as " not in text
+        )
         mutant = Mutant((file,), text, "")
         if text.startswith("and ") and is_whole and not goes_on and mutant.places(source) == 1:
             yield text, mutant
@@ -126,7 +128,7 @@ def _replaced(file: str, source: str, node: ast.expr, changed: ast.expr) -> Muta
 
 DRAWN = {
     "tick-sql": Draw(
-        10,
+        8,
         tuple(
             f"postgres/sql/{name}.sql"
             for name in ("mark", "submit", "submit_free", "confirm", "recover", "judge", "look")
@@ -145,7 +147,7 @@ DRAWN = {
         ),
     ),
     "worker-sql": Draw(
-        8,
+        6,
         tuple(
             f"postgres/sql/{name}.sql"
             for name in (
@@ -171,7 +173,7 @@ DRAWN = {
         ),
     ),
     "order-sql": Draw(
-        8,
+        6,
         (
             "postgres/definitions/groups.sql",
             "postgres/definitions/after.sql",
@@ -187,7 +189,7 @@ DRAWN = {
         ),
     ),
     "writes": Draw(
-        8,
+        6,
         (
             "postgres/definitions/row_trigger.sql",
             "postgres/definitions/validation.sql",
@@ -205,12 +207,12 @@ DRAWN = {
         ),
     ),
     "planning": Draw(
-        16,
+        12,
         ("planning/*.py", "schedules/wallclock/*.py", "schedules/cron/*.py", "schedules/windows.py"),
         ("unit/planning", "unit/schedules"),
     ),
     "tick": Draw(
-        12,
+        8,
         ("beat/decide/*.py", "beat/send/*.py", "beat/database_clock.py"),
         (
             "unit/beat",
@@ -221,12 +223,12 @@ DRAWN = {
         ),
     ),
     "worker": Draw(
-        12,
+        8,
         ("worker/start/*.py", "worker/report/*.py", "worker/stop/*.py"),
         ("unit/worker", "store/test_reports.py", "store/test_waiting_reports.py", "acceptance/test_worker_guard.py"),
     ),
     "drivers": Draw(
-        6,
+        4,
         tuple(f"postgres/{name}.py" for name in ("engine", "database", "arrays", "spans", "listen", "paramstyles")),
         (
             "store/test_arrays.py",
@@ -238,7 +240,7 @@ DRAWN = {
         ),
     ),
     "rendering": Draw(
-        6,
+        3,
         ("beat/send/rendering/*.py",),
         ("unit/beat/test_rendering.py", "acceptance/test_rendering.py"),
     ),

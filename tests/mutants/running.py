@@ -5,20 +5,20 @@ from __future__ import annotations
 import os
 import re
 import shutil
-import signal
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.util import cache_from_source
 from pathlib import Path
+from subprocess import CompletedProcess
 from time import monotonic
 
 from tests.mutants.planted import PACKAGE, ROOT, Planted
 
 LIMIT = 300.0  # seconds after which the tests of a mutant are ended: one that never ends is found
 COPIED = (PACKAGE, "tests", "docs", "examples", "pyproject.toml", "README.md")
-PYTEST = ("-x", "-q", "-n", "0", "--tb=no", "-rfE", "-p", "no:cacheprovider", "--hypothesis-seed=0")
+PYTEST = ("-q", "--tb=no", "-rfE", "-p", "no:cacheprovider", "--hypothesis-seed=0")
 FOUND_BY = re.compile(r"^(?:FAILED|ERROR) tests/(\S+)", re.MULTILINE)
 
 
@@ -44,23 +44,26 @@ class Copy:
     def run(self, tests: Sequence[str]) -> Run:
         """Run files of tests up to the first failure."""
         began = monotonic()
-        with subprocess.Popen(
-            [sys.executable, "-m", "pytest", *PYTEST, *(f"tests/{test}" for test in tests)],
+        try:
+            ended = self.pytest(tests, "-x", "-n", "0", timeout=LIMIT)
+        except subprocess.TimeoutExpired:  # the servers that it has started end with it
+            return Run(f"not within {LIMIT:.0f} s", monotonic() - began)
+        found = FOUND_BY.search(ended.stdout)
+        failed = found[1] if found else f"exit code {ended.returncode}"
+        return Run(failed if ended.returncode else None, monotonic() - began)
+
+    def pytest(self, tests: Sequence[str], *options: str, timeout: float | None = None) -> CompletedProcess[str]:
+        """Run files of tests."""
+        return subprocess.run(
+            [sys.executable, "-m", "pytest", *PYTEST, *options, *(f"tests/{test}" for test in tests)],
             cwd=self.folder,
             env={**os.environ, "PYTHONPATH": str(self.folder)},
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
-            start_new_session=True,
-        ) as process:
-            try:
-                output, _ = process.communicate(timeout=LIMIT)
-            except subprocess.TimeoutExpired:
-                os.killpg(process.pid, signal.SIGKILL)  # the servers that they have started end with them
-                return Run(f"not within {LIMIT:.0f} s", monotonic() - began)
-        found = FOUND_BY.search(output)
-        failed = found[1] if found else output.strip().splitlines()[-1:] and output.strip().splitlines()[-1]
-        return Run(failed if process.returncode else None, monotonic() - began)
+            check=False,
+            timeout=timeout,
+        )
 
     def run_planted(self, planted: Planted) -> Run:
         """Plant a defect, run its tests, and take it out again."""
