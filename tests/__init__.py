@@ -8,6 +8,7 @@
 - `web`: the dashboard, on a real Postgres
 - `migration`: a database gets the schema, or that of the next version
 - `model`: random sequences of statements against a model of the protocol
+- `mutants`: planted defects, which the other tests must find
 - `acceptance`: real beats, workers and brokers; `faults`: the same under load, with processes killed and servers away
 - `fuzz`: generated texts, rows, settings and messages
 - `docs`: the code blocks of the pages, and tables that are made from the code

@@ -44,9 +44,6 @@ STATEMENTS_OF_THE_BEAT = {
         "and not {schema}.is_marked(marked_at, coalesce(mark_lease, own_lease))"
     ),
     "a mark counts for the lease of the beat that reads it": mark("coalesce(mark_lease, own_lease)", "own_lease"),
-    "the newest due rows come first": mark(
-        "order by next_run_at limit mark.batch - mark.fresh", "order by next_run_at desc limit mark.batch - mark.fresh"
-    ),
     "a mark waits for a locked row": mark("for no key update skip locked", "for no key update", RACES),
     "a row of a closed queue is marked": mark(
         "(case when queue is null then coalesce(task, '') <> all (mark.closed_tasks) "
@@ -67,10 +64,6 @@ STATEMENTS_OF_THE_BEAT = {
     ),
     "a submit passes a pause that is due": fragments(
         "not {schema}.pause_is_due(", "true or not {schema}.pause_is_due("
-    ),
-    "a submit looks at no job in the way": free(
-        "or not exists ( select from {schema}.active_job as other",
-        "or true or not exists ( select from {schema}.active_job as other",
     ),
     "a submit makes a run after max_runs": free(
         "(stored.run_count + (planned.job is not null)::int < stored.max_runs)",
@@ -95,7 +88,6 @@ STATEMENTS_OF_THE_BEAT = {
         "when {schema}.now() - coalesce(job.due_at, job.scheduled_for) > task.catchup_window then 'too_late'"
     ),
     "a job that a person has triggered is too late": recover("job.origin in ('manual', 'backfill')", "false"),
-    "a job that is not silent is judged": judge("and busy_until < {schema}.now()"),
     "a judged job keeps its token": judge("token = null,", "", SENDING, REPORTS, "store/test_recheck.py"),
     "a job with a stop request runs again": _in("postgres/fragments.py", POLICIES, REPORTS)(
         "(on_lost = 'give_up' or stop_request is not null)", "on_lost = 'give_up'"
@@ -113,12 +105,6 @@ STATEMENTS_OF_THE_BEAT = {
         "migration/test_migrate.py",
     ),
     "a postponement is not fenced by its mark": postpone("and task.marked_at = postponed.marked_at"),
-    "a beat gives back the marks of others": _in("postgres/sql/unmark.sql", TICK, SENDING)(
-        "where marked_by = %(beat)s", "where true"
-    ),
-    "what was marked anew is given back late": _in("postgres/sql/give_back.sql", SENDING)(
-        "and (not %(late)s or mark_lease is null or marked_at < {schema}.now() - mark_lease)"
-    ),
 }
 
 start = _in("postgres/sql/start.sql", REPORTS)
@@ -126,7 +112,6 @@ finish = _in("postgres/sql/finish_many.sql", REPORTS, FAILURES)
 heartbeat = _in("postgres/sql/heartbeat.sql", REPORTS)
 retry = _in("postgres/sql/retry.sql", REPORTS, "store/test_recheck.py")
 late = _in("postgres/sql/start_lost.sql", REPORTS, "store/test_min_gap.py")
-spaced = _in("postgres/sql/start_spaced.sql", "store/test_min_gap.py", "store/test_recheck.py")
 failures = _in("postgres/definitions/failures.sql", FAILURES)
 
 STATEMENTS_OF_THE_WORKER = {
@@ -140,7 +125,6 @@ STATEMENTS_OF_THE_WORKER = {
     "a stop request does not overrule a failure": finish(
         "case when state = 'failed' and (job).stop_request is not null then 'revoked' else state end", "state"
     ),
-    "a locked row keeps all from finishing": finish("for update of job skip locked", "for update of job"),
     "a heartbeat renews another start": heartbeat("job.token = reported.token and job.state", "job.state"),
     "heartbeats go on beyond the hard limit": heartbeat(
         "attempt_at + least(max_run_time * 2, max_run_time + interval '60 seconds', interval '10 years') "
@@ -151,10 +135,6 @@ STATEMENTS_OF_THE_WORKER = {
     "a job with a stop request is retried": retry(
         "where job.id = locked.id and locked.stop_request is null", "where job.id = locked.id"
     ),
-    "a start at the end of its min_gap is too early": spaced(
-        "known.last_started_at <= {schema}.now() - min_gap", "known.last_started_at < {schema}.now() - min_gap"
-    ),
-    "a start from a clock that was set back counts": spaced("or known.last_started_at >= {schema}.now() + min_gap"),
     "a failure before a resume counts": failures("and state.failures_from = pause_is_due.failures_from"),
     "a success undoes a pause that is due": failures(
         "and not {schema}.pause_is_due(count_end.name, task.failures_from, task.pause_after_failures)"
@@ -174,20 +154,12 @@ ORDER = {
     "an ordered group passes what is due": groups(
         "other := {schema}.due_in_group(known.name, first);", "other := null;"
     ),
-    "a group does not wait for a job that waits for its row": groups(
-        "or exists (select from {schema}.active_job as job "
-        "where job.group_name = is_busy.group_name and job.waits_for = 'predecessor')"
-    ),
     "a job gets a place that is taken": slots(
         "where other.group_name = known.name and other.slot = slot.slot", "where false"
     ),
-    "what has waited in a group is too late": slots("waited = true,"),
     "an occurrence does not wait for other tasks": after("if ends.missing = '{}' then", "if true then"),
     "a buffered job is released beside another": buffered(
         "where not exists ( select from", "where true or not exists ( select from"
-    ),
-    "the latest buffered job is released first": buffered(
-        "order by waiting.scheduled_for, waiting.created_at limit 1", "order by waiting.scheduled_for desc limit 1"
     ),
 }
 
@@ -213,12 +185,6 @@ WRITES_AND_REFUSALS = {
     "a resume continues an earlier count of failures": trigger(
         "if new.enabled and not old.enabled or new.name <> old.name", "if new.name <> old.name", FAILURES
     ),
-    "a row is renamed below its jobs": trigger("if new.name <> old.name then", "if false then"),
-    "a change of a window plans nothing anew": trigger(
-        "set windows_revision = windows_revision % 1000000000 + 1",
-        "set windows_revision = windows_revision",
-        "store/test_blackouts.py",
-    ),
     "SQL takes an hour 24": checks("when 'hour' then 23", "when 'hour' then 24"),
     "SQL takes an interval of nothing": checks(
         "elsif duration like '-%' or duration !~ '[1-9]' then", "elsif duration like '-%' then"
@@ -227,13 +193,10 @@ WRITES_AND_REFUSALS = {
         "if found is not null then", "if false then", "store/test_validation.py", "store/test_hostile_texts.py"
     ),
     "SQL takes the queue of a worker's inbox": checks("'amq.%', '%.pidbox'", "'amq.%'"),
-    "SQL takes a deep JSON": checks("$.**{101}", "$.**{102}", "store/test_limits.py", "store/test_validation.py"),
     "Python takes a control character of C1": texts("\\x7f-\\x9f", "\\x7f"),
-    "Python takes a lone surrogate": texts('and not any("\\ud800" <= character <= "\\udfff" for character in text)'),
     "Python takes the queue of a worker's inbox": texts("|.*\\.pidbox\\Z"),
     "Python takes a span of nothing": columns("or not (span or column.may_be_zero)"),
     "a file writes what code has declared": importing("elif owner.startswith(CODE):", "elif False:"),
-    "a file defines a name twice": importing("if first != number:", "if False:"),
     "the shell shows a control character": _in("safe_text.py", "store/test_hostile_texts.py", "store/test_shell.py")(
         "text if text.isprintable() else", "text if True else"
     ),
@@ -248,7 +211,6 @@ decide = _in("planning/decide.py", DECISIONS, CATCHUP, DUE)
 due = _in("planning/due_times.py", DUE, DECISIONS, CATCHUP)
 catchup = _in("planning/catchup.py", CATCHUP, DECISIONS)
 nights = _in("schedules/wallclock/dst.py", CHANGES, "unit/schedules/test_dst_notes.py")
-walls = _in("schedules/wallclock/wall_times.py", CHANGES, "unit/schedules/test_schedule_properties.py")
 cron = _in("schedules/cron/fields.py", "unit/schedules/test_cron_dialect.py", "unit/schedules/test_cronsim_vectors.py")
 
 PLANNING = {
@@ -256,9 +218,6 @@ PLANNING = {
         "rules.on_time + rules.lease if row.taken_over else rules.on_time", "rules.on_time"
     ),
     "a catchup_window below on_time has no effect": decide("min(on_time, row.catchup_window)", "on_time"),
-    "time before the definition is caught up": decide(
-        "since = max(occurrence, row.counts_after)", "since = occurrence"
-    ),
     "of what a window has moved the first is sent": decide(
         "return _decision(row, rules, due_times, last, last, _moved_before(due_times, occurrence, last))",
         "return _decision(row, rules, due_times, occurrence, last, _moved_before(due_times, occurrence, last))",
@@ -273,9 +232,6 @@ PLANNING = {
     ),
     "jitter reaches the next occurrence": due("following - occurrence - MICROSECOND)", "2 * (following - occurrence))"),
     "all rows have the same jitter": due("{self.name}\\0{occurrence.isoformat()}", "{occurrence.isoformat()}"),
-    "a row is planned beyond its end": _in("planning/ahead.py", "unit/planning/test_ahead.py")(
-        "ends_at = due_times.end_at", "pass"
-    ),
     "a row made anew has the ids of the old one": _in("planning/identity.py", "unit/planning", TICK)(
         "{_in_utc(created_at).isoformat()}\\0"
     ),
@@ -288,11 +244,6 @@ PLANNING = {
     "each quarter of an hour counts in one pass": nights(
         '"default": Rule(Gap.NOTHING, Repeat.BOTH)', '"default": Rule(Gap.NOTHING, Repeat.FIRST)'
     ),
-    "a day of both fields needs only one": _in(
-        "schedules/cron/reader.py",
-        "unit/schedules/test_cron_dialect.py",
-        "unit/schedules/test_cron_against_croniter.py",
-    )("both=always_both or day.starred or weekday.starred", "both=always_both or day.starred"),
     "the end of a window is in it": _in("schedules/windows.py", "unit/schedules/test_windows.py", DUE)(
         "if closing is None: return free", "if closing is None:\n                return free + MICROSECOND"
     ),
@@ -315,12 +266,9 @@ TICK_OF_THE_BEAT = {
     "a beat hurries while it makes no progress": dispatcher(
         "self._stuck_pause = min(max(self._stuck_pause * 2, AGAIN), rest) rest = self._stuck_pause", "rest = 0.0"
     ),
-    "a slow decision delays the others": dispatcher("if number and self._stopwatch() >= ends: break"),
-    "a bad row stops the others": dispatcher("bad.append((row, error)) continue", "raise"),
     "a submit that Postgres ended is lost": _in(
         "beat/decide/submitter.py", "unit/beat/test_submitter.py", "store/test_busy_postgres.py"
     )("self._retries += [PendingRetry(half, lease_ends) for half in halves if half]"),
-    "what is too late when there is room is sent": delivery("job.send_by < self._now()", "False"),
     "what is unsent is not given back": delivery(
         "self._queries_alone().give_back(unsent, late=boottime() >= lease_ends)", "pass"
     ),
@@ -329,9 +277,7 @@ TICK_OF_THE_BEAT = {
         "beat/send/confirmer.py", "unit/beat/test_confirmer.py", "unit/beat/test_delivery.py"
     )("self._unconfirmed() + count <= self._most", "True"),
     "a message of unknown fate counts as sent": publisher("if taken:", "if taken or taken is None:"),
-    "a batch is written after its lease": publisher("and boottime() < lease_ends and not", "and not"),
     "a lost connection refuses a message": publisher("and not self._is_culprit(job):", "and self._is_culprit(job):"),
-    "a message that is too large closes its queue": closed("if job.id in self._suspects: return", "if False: return"),
     "a beat that was stopped judges at once": _in("beat/database_clock.py", "unit/beat/test_database_clock.py")(
         "elapsed > self._longest_silence or"
     ),
@@ -348,7 +294,6 @@ guard = _in("worker/start/guard.py", "unit/worker/test_guard.py", "unit/worker/t
 tracker = _in("worker/report/tracker.py", "unit/worker/test_tracker.py", "acceptance/test_worker_ends.py")
 queue = _in("worker/report/report_queue.py", "unit/worker/test_report_queue.py", "unit/worker/test_report_thread.py")
 thread = _in("worker/report/report_thread.py", "unit/worker/test_report_thread.py")
-pipe = _in("worker/report/report_pipe.py", "unit/worker/test_report_pipe.py")
 stops = _in(
     "worker/stop/stop_requests.py", "unit/worker/test_stop_requests.py", "acceptance/test_worker_stop_requests.py"
 )
@@ -358,7 +303,6 @@ WORKER = {
     "a copy that did not start reports an end": guard(
         "if result is not StartResult.STARTED: admission.start = None", "", REAL
     ),
-    "an unknown job runs": guard("return StartResult.UNKNOWN", "return StartResult.STARTED"),
     "a job that was refused is not requeued": guard(
         'self._context.put(Requeue(start, "refused: Postgres was out of reach", resend=True))',
         "pass",
@@ -378,13 +322,8 @@ WORKER = {
         "unit/worker/test_tracker.py",
         "acceptance/test_sensitive.py",
     ),
-    "a later report overtakes one that is kept": queue("or job in self._blocked_jobs"),
     "a report that cannot pass is tried for good": queue("elif not is_kept(error):", "elif False:"),
     "the death of a process overtakes its report": thread("self._others.add_first([", "self._others.add_all(["),
-    "a pipe mixes long messages": pipe("if len(message) > LONGEST: return False"),
-    "a process that returned is killed": stops(
-        "if not termination.killed and not termination.is_over():", "if not termination.killed:"
-    ),
     "a terminated job is final before its process": stops("if termination.is_over():", "if True:"),
 }
 
@@ -408,20 +347,12 @@ DRIVERS = {
         "acceptance/test_pgbouncer.py",
     ),
     "a connection compiles our statements": engine("set_config('jit', 'off', false)", "current_setting('jit')"),
-    "a number in JSON loses its digits": engine(
-        "json_deserializer=read_json,",
-        "",
-        "store/test_api.py",
-        "store/test_trigger_arguments.py",
-        "store/test_limits.py",
-    ),
     "an error of psycopg has no SQLSTATE": database(
         'getattr(error, "pgcode", None) or getattr(error, "sqlstate", None)', 'getattr(error, "pgcode", None)'
     ),
     "an error of psycopg2 has no SQLSTATE": database(
         'getattr(error, "pgcode", None) or getattr(error, "sqlstate", None)', 'getattr(error, "sqlstate", None)'
     ),
-    "a dead connection goes back to the pool": database("if repeatable or broken: connection.invalidate()", ""),
     "psycopg's time-out of a connection is a bug of ours": database(
         '"InterfaceError", "ConnectionTimeout")',
         '"InterfaceError")',
@@ -430,42 +361,20 @@ DRIVERS = {
         "acceptance/test_connections.py",
     ),
     "a backslash in an array is lost": arrays("""if '"' in text or "\\\\" in text else""", """if '"' in text else"""),
-    "an enum in an array is its name": arrays(
-        "text = str.__str__(value) # of a subclass (an enum's member is one) its value, not what its __str__ returns",
-        "text = str(value)",
-    ),
     "psycopg2's notifications end each wait": listen("connection.notifies.clear() return", "return"),
     "psycopg's notifications are not read": listen("connection.pgconn.consume_input()", "pass"),
-    "asyncpg gets a parameter twice": _in("postgres/paramstyles.py", "store/test_asyncpg.py")(
-        "dict.fromkeys(PARAMETER.findall(sql))", "PARAMETER.findall(sql)"
-    ),
-    "a long span cannot be read by Postgres": _in(
-        "postgres/spans.py",
-        "store/test_session_settings.py",
-        "store/test_kinds_of_entries.py",
-        "store/test_line_schema.py",
-        "store/test_api.py",
-    )("if seconds is None or seconds <= MOST_SECONDS:", "if True:"),
 }
 
 fields = _in("beat/send/rendering/message_fields.py", "unit/beat/test_rendering.py")
 body = _in("beat/send/rendering/body.py", "unit/beat/test_rendering.py")
 template = _in("beat/send/rendering/message_template.py", "unit/beat/test_rendering.py", "acceptance/test_rendering.py")
-eligible = _in("beat/send/rendering/eligibility.py", "unit/beat/test_rendering.py", "acceptance/test_rendering.py")
 
 RENDERING = {
-    "a deep value is shown in full": fields('and text.count("[") + text.count("{") <= self.levels'),
     "an escape is written otherwise": body('and "\\\\" not in text'),
     "a number is written otherwise": body("and not _NUMBER_WRITTEN_OTHERWISE(text)"),
     "priorities share a template": template("job.priority,", ""),
     "a message that expires is rendered late": body(
         "if left < 0:", "if False:", "unit/beat/test_rendering.py", "acceptance/test_rendering.py"
-    ),
-    "a wrapped function is not called": eligible(
-        "all(comes_from(function, module) for function, module in _functions(scheduler, app, app.amqp))", "True"
-    ),
-    "a task of its own kind is rendered": eligible(
-        "return ( all( comes_from(getattr(task, name),", "return True or ( all( comes_from(getattr(task, name),"
     ),
 }
 

@@ -12,8 +12,9 @@ from __future__ import annotations
 import ast
 import hashlib
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 
 from tests.model.mutants import Mutant
 from tests.mutants.planted import PACKAGE, ROOT, Planted
@@ -43,16 +44,16 @@ class Draw:
     def planted(self) -> dict[str, Planted]:
         """Return the mutants by their names."""
         paths = [path for file in self.files for path in sorted((ROOT / PACKAGE).glob(file))]
-        places: dict[str, Mutant] = {}
+        places: dict[str, Callable[[], Mutant]] = {}
         for path in paths:
             file = str(path.relative_to(ROOT / PACKAGE))
             found = in_sql if path.suffix == ".sql" else in_python
-            places |= {f"{file}: {key}": mutant for key, mutant in found(file, path.read_text(encoding="utf-8"))}
+            places |= {f"{file}: {key}": make for key, make in found(file, path.read_text(encoding="utf-8"))}
         chosen = sorted(places, key=lambda name: hashlib.sha256(name.encode()).digest())[: self.count]
-        return {name: Planted(places[name], self.tests) for name in chosen}
+        return {name: Planted(places[name](), self.tests) for name in chosen}
 
 
-def in_sql(file: str, source: str) -> Iterator[tuple[str, Mutant]]:
+def in_sql(file: str, source: str) -> Iterator[tuple[str, Callable[[], Mutant]]]:
     """Iterate over the conditions that can be dropped, each a line of its own."""
     lines = source.splitlines()
     for line, following in zip(lines, [*lines[1:], ""], strict=True):
@@ -61,23 +62,23 @@ def in_sql(file: str, source: str) -> Iterator[tuple[str, Mutant]]:
         is_whole = (
             text.count("(") == text.count(")") and not text.endswith((";", ",", "then", " or")) and " as " not in text
         )
-        mutant = Mutant((file,), text, "")
-        if text.startswith("and ") and is_whole and not goes_on and mutant.places(source) == 1:
-            yield text, mutant
+        is_only = text.startswith("and ") and Mutant((file,), text, "").places(source) == 1
+        if is_only and is_whole and not goes_on:
+            yield text, partial(Mutant, (file,), text, "")
 
 
 def _indent(line: str) -> int:
     return len(line) - len(line.lstrip())
 
 
-def in_python(file: str, source: str) -> Iterator[tuple[str, Mutant]]:
+def in_python(file: str, source: str) -> Iterator[tuple[str, Callable[[], Mutant]]]:
     """Iterate over the places of the functions that can be mutated."""
     numbers: Counter[str] = Counter()
     for function, node in _nodes(ast.parse(source), ""):
         for what, changed in _changes(node):
             place = f"{function} {what}"
             numbers[place] += 1
-            yield f"{place} {numbers[place]}", _replaced(file, source, node, changed)
+            yield f"{place} {numbers[place]}", partial(_replaced, file, source, node, changed)
 
 
 def _nodes(parent: ast.AST, function: str) -> Iterator[tuple[str, ast.expr]]:
@@ -128,7 +129,7 @@ def _replaced(file: str, source: str, node: ast.expr, changed: ast.expr) -> Muta
 
 DRAWN = {
     "tick-sql": Draw(
-        8,
+        5,
         tuple(
             f"postgres/sql/{name}.sql"
             for name in ("mark", "submit", "submit_free", "confirm", "recover", "judge", "look")
@@ -147,7 +148,7 @@ DRAWN = {
         ),
     ),
     "worker-sql": Draw(
-        6,
+        4,
         tuple(
             f"postgres/sql/{name}.sql"
             for name in (
@@ -173,7 +174,7 @@ DRAWN = {
         ),
     ),
     "order-sql": Draw(
-        6,
+        4,
         (
             "postgres/definitions/groups.sql",
             "postgres/definitions/after.sql",
@@ -189,7 +190,7 @@ DRAWN = {
         ),
     ),
     "writes": Draw(
-        6,
+        4,
         (
             "postgres/definitions/row_trigger.sql",
             "postgres/definitions/validation.sql",
@@ -207,12 +208,12 @@ DRAWN = {
         ),
     ),
     "planning": Draw(
-        12,
+        9,
         ("planning/*.py", "schedules/wallclock/*.py", "schedules/cron/*.py", "schedules/windows.py"),
         ("unit/planning", "unit/schedules"),
     ),
     "tick": Draw(
-        8,
+        6,
         ("beat/decide/*.py", "beat/send/*.py", "beat/database_clock.py"),
         (
             "unit/beat",
@@ -223,7 +224,7 @@ DRAWN = {
         ),
     ),
     "worker": Draw(
-        8,
+        6,
         ("worker/start/*.py", "worker/report/*.py", "worker/stop/*.py"),
         ("unit/worker", "store/test_reports.py", "store/test_waiting_reports.py", "acceptance/test_worker_guard.py"),
     ),

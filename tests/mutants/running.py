@@ -37,7 +37,7 @@ class Copy:
         self.folder = folder
         for name in COPIED:
             if (ROOT / name).is_dir():
-                shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
+                shutil.copytree(ROOT / name, folder / name)
             else:
                 shutil.copy(ROOT / name, folder / name)
 
