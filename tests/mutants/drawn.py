@@ -127,85 +127,40 @@ def _replaced(file: str, source: str, node: ast.expr, changed: ast.expr) -> Muta
     return Mutant((file,), text, new.strip())
 
 
+def _store(names: str) -> tuple[str, ...]:
+    return tuple(f"store/test_{name}.py" for name in names.split())
+
+
+def _sql(names: str) -> tuple[str, ...]:
+    return tuple(f"postgres/sql/{name}.sql" for name in names.split())
+
+
+def _definitions(names: str) -> tuple[str, ...]:
+    return tuple(f"postgres/definitions/{name}.sql" for name in names.split())
+
+
 DRAWN = {
     "tick-sql": Draw(
         5,
-        tuple(
-            f"postgres/sql/{name}.sql"
-            for name in ("mark", "submit", "submit_free", "confirm", "recover", "judge", "look")
-        ),
-        (
-            "store/test_mark_and_submit.py",
-            "store/test_publish_confirm_recover.py",
-            "store/test_overlap_policies.py",
-            "store/test_submitted_at_once.py",
-            "store/test_submit_free.py",
-            "store/test_recheck.py",
-            "store/test_groups.py",
-            "store/test_failures.py",
-            "store/test_after.py",
-            "store/test_queues.py",
-        ),
+        _sql("mark submit submit_free confirm recover judge look"),
+        _store("mark_and_submit publish_confirm_recover overlap_policies submitted_at_once submit_free recheck")
+        + _store("groups failures after queues"),
     ),
     "worker-sql": Draw(
         4,
-        tuple(
-            f"postgres/sql/{name}.sql"
-            for name in (
-                "start",
-                "start_lost",
-                "start_spaced",
-                "finish_many",
-                "finish",
-                "heartbeat",
-                "end_unstarted",
-                "requeue",
-                "revoke_failed",
-                "give_up_start",
-                "end_unstarted_many",
-            )
-        ),
-        (
-            "store/test_reports.py",
-            "store/test_min_gap.py",
-            "store/test_people.py",
-            "store/test_failures.py",
-            "store/test_unreported.py",
-        ),
+        _sql("start start_lost start_spaced finish_many finish heartbeat requeue revoke_failed give_up_start")
+        + _sql("end_unstarted end_unstarted_many"),
+        _store("reports min_gap people failures unreported"),
     ),
     "order-sql": Draw(
         4,
-        (
-            "postgres/definitions/groups.sql",
-            "postgres/definitions/after.sql",
-            "postgres/sql/settle_downstream.sql",
-            "postgres/sql/grant_slots.sql",
-        ),
-        (
-            "store/test_queues.py",
-            "store/test_groups.py",
-            "store/test_after.py",
-            "store/test_diamond.py",
-            "store/test_graph.py",
-        ),
+        _definitions("groups after") + _sql("settle_downstream grant_slots"),
+        _store("queues groups after diamond graph"),
     ),
     "writes": Draw(
         4,
-        (
-            "postgres/definitions/row_trigger.sql",
-            "postgres/definitions/validation.sql",
-            "declare/columns.py",
-            "declare/options.py",
-            "declare/timing.py",
-        ),
-        (
-            "unit/test_declare.py",
-            "store/test_row_trigger.py",
-            "store/test_validation.py",
-            "store/test_limits.py",
-            "store/test_update.py",
-            "store/test_api.py",
-        ),
+        (*_definitions("row_trigger validation"), "declare/columns.py", "declare/options.py", "declare/timing.py"),
+        ("unit/test_declare.py", *_store("row_trigger validation limits update api")),
     ),
     "planning": Draw(
         9,
@@ -215,30 +170,17 @@ DRAWN = {
     "tick": Draw(
         6,
         ("beat/decide/*.py", "beat/send/*.py", "beat/database_clock.py"),
-        (
-            "unit/beat",
-            "store/test_failing_steps.py",
-            "store/test_busy_postgres.py",
-            "store/test_backfill.py",
-            "store/test_shadow.py",
-        ),
+        ("unit/beat", *_store("failing_steps busy_postgres backfill shadow")),
     ),
     "worker": Draw(
         6,
         ("worker/start/*.py", "worker/report/*.py", "worker/stop/*.py"),
-        ("unit/worker", "store/test_reports.py", "store/test_waiting_reports.py", "acceptance/test_worker_guard.py"),
+        ("unit/worker", *_store("reports waiting_reports"), "acceptance/test_worker_guard.py"),
     ),
     "drivers": Draw(
         4,
         tuple(f"postgres/{name}.py" for name in ("engine", "database", "arrays", "spans", "listen", "paramstyles")),
-        (
-            "store/test_arrays.py",
-            "store/test_listen.py",
-            "store/test_session_settings.py",
-            "store/test_busy_postgres.py",
-            "store/test_reports.py",
-            "unit/test_pgbeat.py",
-        ),
+        (*_store("arrays listen session_settings busy_postgres reports"), "unit/test_pgbeat.py"),
     ),
     "rendering": Draw(
         3,
