@@ -1,13 +1,14 @@
 """Plant each defect and run the tests that must find it: `python -m tests.mutants [--at-once 2] [subject ...]`.
 
-First these tests must pass without a defect. The exit code is 1 if a mutant survives that is not listed as equivalent,
-2 if the tests fail without one.
+A test that has found a defect must pass without it. The exit code is 1 if a mutant survives that is not listed as
+equivalent, 2 if a test fails without a defect.
 """
 
 from __future__ import annotations
 
 import argparse
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -18,6 +19,8 @@ from tests.mutants.equivalent import EQUIVALENT
 from tests.mutants.planted import Planted
 from tests.mutants.running import Copy, Run
 from tests.mutants.table import SUBJECTS, mutants_of
+
+FOUND, SURVIVED, EQUIVALENT_ONE, UNSOUND = "found", "SURVIVED", "equivalent", "UNSOUND"
 
 
 def run_all(mutants: dict[str, Planted], copies: list[Copy]) -> Iterator[tuple[str, Run]]:
@@ -40,21 +43,22 @@ def run_all(mutants: dict[str, Planted], copies: list[Copy]) -> Iterator[tuple[s
 def main(subjects: list[str], at_once: int) -> int:
     """Run; return the exit code."""
     mutants = {name: planted for subject in subjects for name, planted in mutants_of(subject).items()}
+    verdicts: Counter[str] = Counter()
     with TemporaryDirectory(prefix="pgbeat-mutants-") as folder:
         copies = [Copy(Path(folder) / str(number)) for number in range(at_once)]
-        tests = sorted({test for planted in mutants.values() for test in planted.tests})
-        sound = copies[0].pytest(tests, "-n", str(at_once))
-        print(sound.stdout, flush=True)
-        if sound.returncode:
-            return 2
-        survived = 0
         for name, run in run_all(mutants, copies):
-            verdict = "found" if run.found_by else "equivalent" if name in EQUIVALENT else "SURVIVED"
-            survived += verdict == "SURVIVED"
+            verdict = verdict_of(name, run)
+            verdicts[verdict] += 1
             print(f"{verdict:10} {run.seconds:6.1f} s  {name}  {run.found_by or ''}", flush=True)
-    equivalent = sum(name in EQUIVALENT for name in mutants)
-    print(f"{len(mutants)} mutants, {equivalent} of them equivalent: {survived} survive.")
-    return 1 if survived else 0
+    print(f"{len(mutants)} mutants: {', '.join(f'{count} {verdict}' for verdict, count in sorted(verdicts.items()))}")
+    return 2 if verdicts[UNSOUND] else 1 if verdicts[SURVIVED] else 0
+
+
+def verdict_of(name: str, run: Run) -> str:
+    """Return what came of a mutant, in one word."""
+    if run.found_by is None:
+        return EQUIVALENT_ONE if name in EQUIVALENT else SURVIVED
+    return FOUND if run.is_sound else UNSOUND
 
 
 if __name__ == "__main__":
