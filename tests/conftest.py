@@ -47,8 +47,10 @@ from tests.harness.situations import Situation
 os.environ["TZ"] = "UTC"
 time.tzset()
 
-# How long one example takes depends more on what else the machine does than on the product.
-hypothesis.settings.register_profile("any machine", deadline=None)
+# How long one example takes, or is drawn, depends more on what else the machine does than on the product.
+hypothesis.settings.register_profile(
+    "any machine", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
+)
 hypothesis.settings.load_profile("any machine")
 
 REDIS_DATABASES = 512  # of the private server
