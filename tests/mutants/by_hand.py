@@ -35,7 +35,6 @@ submit = _in("postgres/sql/submit.sql", TICK, POLICIES)
 policies = _in("postgres/sql/submit.sql", POLICIES, TICK)
 confirm = _in("postgres/sql/confirm.sql", SENDING, "store/test_confirm_again.py", "store/test_recheck.py")
 recover = _in("postgres/sql/recover.sql", SENDING, POLICIES)
-judge = _in("postgres/sql/judge.sql", SENDING, REPORTS)
 plan = _in("postgres/sql/plan.sql", "store/test_row_trigger.py", REPLAN)
 postpone = _in("postgres/sql/postpone.sql", "store/test_blackouts.py")
 
@@ -88,7 +87,6 @@ STATEMENTS_OF_THE_BEAT = {
         "when {schema}.now() - coalesce(job.due_at, job.scheduled_for) > task.catchup_window then 'too_late'"
     ),
     "a job that a person has triggered is too late": recover("job.origin in ('manual', 'backfill')", "false"),
-    "a judged job keeps its token": judge("token = null,", "", SENDING, REPORTS, "store/test_recheck.py"),
     "a job with a stop request runs again": _in("postgres/fragments.py", POLICIES, REPORTS)(
         "(on_lost = 'give_up' or stop_request is not null)", "on_lost = 'give_up'"
     ),

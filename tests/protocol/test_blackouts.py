@@ -144,6 +144,20 @@ def test_a_postponement_of_a_lost_mark_changes_nothing(session: Session, store: 
     assert before == row_of(store, "a")
 
 
+def test_a_postponement_under_an_earlier_mark_of_the_same_beat_changes_nothing(
+    session: Session, store: BeatQueries
+) -> None:
+    make_due(store, "a")
+    (row,) = store.mark(10)
+    session.rows("update pgbeat.periodic_task set marked_at = marked_at - interval '16 seconds'")
+    assert 1 == len(store.mark(10))
+    before = row_of(store, "a")
+
+    assert [] == store.postpone([Postponed(row=row, planned_for=row.next_run_at, next_run_at=row.next_run_at + HOUR)])
+
+    assert before == row_of(store, "a")
+
+
 def test_a_job_that_a_window_held_back_is_not_too_late_when_it_is_taken_over(
     session: Session, store: BeatQueries
 ) -> None:

@@ -89,6 +89,14 @@ def test_plain_arguments_are_put_into_a_body_as_they_are_written(args: str, monk
     assert f"[{args}, {{}}, null]" == content("json").encode(args, "{}").body
 
 
+@pytest.mark.parametrize("number", ["1.50", "-0", "1e2"])
+def test_a_number_is_written_as_kombu_writes_it(number: str) -> None:
+    assert (
+        dumps(([json.loads(number)], {}, None), serializer="json")[2]
+        == content("json").encode(f"[{number}]", "{}").body
+    )
+
+
 def test_a_replacement_of_kombus_json_encoder_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(registry._encoders, "json", codec("application/json", "utf-8", lambda _: "theirs"))
 
