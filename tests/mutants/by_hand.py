@@ -368,7 +368,6 @@ body = _in("beat/send/rendering/body.py", "unit/beat/test_rendering.py")
 template = _in("beat/send/rendering/message_template.py", "unit/beat/test_rendering.py", "acceptance/test_rendering.py")
 
 RENDERING = {
-    "an escape is written otherwise": body('and "\\\\" not in text'),
     "a number is written otherwise": body("and not _NUMBER_WRITTEN_OTHERWISE(text)"),
     "priorities share a template": template("job.priority,", ""),
     "a message that expires is rendered late": body(
