@@ -17,15 +17,17 @@ def _in(file: str, *tests: str) -> Callable[..., Planted]:
     return planted
 
 
-AT_ONCE = "store/test_submitted_at_once.py"
-TICK = "store/test_mark_and_submit.py"
-FREE = "store/test_submit_free.py"
-POLICIES = "store/test_overlap_policies.py"
-SENDING = "store/test_publish_confirm_recover.py"
-FAILURES = "store/test_failures.py"
-REPLAN = "store/test_replan.py"
-REPORTS = "store/test_reports.py"
+AT_ONCE = "protocol/test_submitted_at_once.py"
+TICK = "protocol/test_mark_and_submit.py"
+FREE = "protocol/test_submit_free.py"
+POLICIES = "protocol/test_overlap_policies.py"
+SENDING = "protocol/test_publish_confirm_recover.py"
+FAILURES = "protocol/test_failures.py"
+REPLAN = "protocol/test_replan.py"
+REPORTS = "protocol/test_reports.py"
 RACES = "race/test_two_connections.py"
+HOSTILE = "interfaces/test_hostile_texts.py"
+SHELL = "interfaces/test_shell.py"
 
 fragments = _in("postgres/fragments.py", TICK, FREE)
 mark = _in("postgres/sql/mark.sql", TICK)
@@ -33,10 +35,10 @@ at_once = _in("postgres/sql/mark.sql", AT_ONCE)
 free = _in("postgres/sql/submit_free.sql", FREE, TICK)
 submit = _in("postgres/sql/submit.sql", TICK, POLICIES)
 policies = _in("postgres/sql/submit.sql", POLICIES, TICK)
-confirm = _in("postgres/sql/confirm.sql", SENDING, "store/test_confirm_again.py", "store/test_recheck.py")
+confirm = _in("postgres/sql/confirm.sql", SENDING, "protocol/test_confirm_again.py", "protocol/test_recheck.py")
 recover = _in("postgres/sql/recover.sql", SENDING, POLICIES)
-plan = _in("postgres/sql/plan.sql", "store/test_row_trigger.py", REPLAN)
-postpone = _in("postgres/sql/postpone.sql", "store/test_blackouts.py")
+plan = _in("postgres/sql/plan.sql", "protocol/test_row_trigger.py", REPLAN)
+postpone = _in("postgres/sql/postpone.sql", "protocol/test_blackouts.py")
 
 STATEMENTS_OF_THE_BEAT = {
     "a mark does not keep other beats away": mark(
@@ -74,12 +76,12 @@ STATEMENTS_OF_THE_BEAT = {
     "buffer_one keeps any number waiting": policies("and remaining.waiting = 0"),
     "buffer_all keeps one more than the limit": policies("remaining.waiting < submit", "remaining.waiting <= submit"),
     "a cancel takes a terminate back": policies("coalesce(stop_request, 'cancel')", "'cancel'"),
-    "a beat in shadow sends": policies("when submit.shadow then 'shadow'", "", "store/test_shadow.py"),
+    "a beat in shadow sends": policies("when submit.shadow then 'shadow'", "", "protocol/test_shadow.py"),
     "a submit and a judge meet, and neither occurrence runs": policies(
         "order by id for key share skip locked", "order by id", "race/test_jobs.py"
     ),
     "a beat confirms what another has taken over": confirm("and marked_by = confirm.beat for", "for"),
-    "a countdown is forgotten": confirm(":= confirm.delays <> '{}'", ":= false", SENDING, "store/test_recheck.py"),
+    "a countdown is forgotten": confirm(":= confirm.delays <> '{}'", ":= false", SENDING, "protocol/test_recheck.py"),
     "a locked row at its confirm is forgotten": confirm(
         "where cardinality(places) < cardinality(confirm.jobs) and", "where false and"
     ),
@@ -97,9 +99,9 @@ STATEMENTS_OF_THE_BEAT = {
     "an old package calls what it cannot read a problem": plan(
         "and (planned.problem is null or %(version)s >= (select max(version) from {schema}.schema_version))",
         "",
-        "store/test_declarations.py",
-        "store/test_status.py",
-        "store/test_row_trigger.py",
+        "interfaces/test_declarations.py",
+        "interfaces/test_status.py",
+        "protocol/test_row_trigger.py",
         "migration/test_migrate.py",
     ),
     "a postponement is not fenced by its mark": postpone("and task.marked_at = postponed.marked_at"),
@@ -108,8 +110,8 @@ STATEMENTS_OF_THE_BEAT = {
 start = _in("postgres/sql/start.sql", REPORTS)
 finish = _in("postgres/sql/finish_many.sql", REPORTS, FAILURES)
 heartbeat = _in("postgres/sql/heartbeat.sql", REPORTS)
-retry = _in("postgres/sql/retry.sql", REPORTS, "store/test_recheck.py")
-late = _in("postgres/sql/start_lost.sql", REPORTS, "store/test_min_gap.py")
+retry = _in("postgres/sql/retry.sql", REPORTS, "protocol/test_recheck.py")
+late = _in("postgres/sql/start_lost.sql", REPORTS, "protocol/test_min_gap.py")
 failures = _in("postgres/definitions/failures.sql", FAILURES)
 
 STATEMENTS_OF_THE_WORKER = {
@@ -139,10 +141,10 @@ STATEMENTS_OF_THE_WORKER = {
     ),
 }
 
-groups = _in("postgres/definitions/groups.sql", "store/test_queues.py", "store/test_groups.py")
-slots = _in("postgres/sql/grant_slots.sql", "store/test_groups.py", "store/test_queues.py")
-after = _in("postgres/sql/settle_downstream.sql", "store/test_after.py", "store/test_diamond.py")
-buffered = _in("postgres/sql/release_buffered.sql", "store/test_buffered.py", POLICIES)
+groups = _in("postgres/definitions/groups.sql", "protocol/test_queues.py", "protocol/test_groups.py")
+slots = _in("postgres/sql/grant_slots.sql", "protocol/test_groups.py", "protocol/test_queues.py")
+after = _in("postgres/sql/settle_downstream.sql", "protocol/test_after.py", "protocol/test_diamond.py")
+buffered = _in("postgres/sql/release_buffered.sql", "protocol/test_buffered.py", POLICIES)
 
 ORDER = {
     "a pause of a queue lets its jobs go": groups("when known.paused then", "when false then"),
@@ -161,11 +163,11 @@ ORDER = {
     ),
 }
 
-trigger = _in("postgres/definitions/row_trigger.sql", "store/test_row_trigger.py", REPLAN)
-checks = _in("postgres/definitions/validation.sql", "store/test_validation.py")
-texts = _in("declare/texts.py", "unit/test_declare.py", "store/test_validation.py")
-columns = _in("declare/columns.py", "unit/test_declare.py", "store/test_limits.py")
-importing = _in("api/importing.py", "unit/test_cli_exchange.py", "store/test_shell.py", "store/test_limits.py")
+trigger = _in("postgres/definitions/row_trigger.sql", "protocol/test_row_trigger.py", REPLAN)
+checks = _in("postgres/definitions/validation.sql", "interfaces/test_validation.py")
+texts = _in("declare/texts.py", "unit/test_declare.py", "interfaces/test_validation.py")
+columns = _in("declare/columns.py", "unit/test_declare.py", "interfaces/test_limits.py")
+importing = _in("api/importing.py", "unit/test_cli_exchange.py", SHELL, "interfaces/test_limits.py")
 
 WRITES_AND_REFUSALS = {
     "an edit leaves what was planned ahead": trigger(
@@ -188,14 +190,17 @@ WRITES_AND_REFUSALS = {
         "elsif duration like '-%' or duration !~ '[1-9]' then", "elsif duration like '-%' then"
     ),
     "SQL takes a control character": checks(
-        "if found is not null then", "if false then", "store/test_validation.py", "store/test_hostile_texts.py"
+        "if found is not null then",
+        "if false then",
+        "interfaces/test_validation.py",
+        HOSTILE,
     ),
     "SQL takes the queue of a worker's inbox": checks("'amq.%', '%.pidbox'", "'amq.%'"),
     "Python takes a control character of C1": texts("\\x7f-\\x9f", "\\x7f"),
     "Python takes the queue of a worker's inbox": texts("|.*\\.pidbox\\Z"),
     "Python takes a span of nothing": columns("or not (span or column.may_be_zero)"),
     "a file writes what code has declared": importing("elif owner.startswith(CODE):", "elif False:"),
-    "the shell shows a control character": _in("safe_text.py", "store/test_hostile_texts.py", "store/test_shell.py")(
+    "the shell shows a control character": _in("safe_text.py", HOSTILE, SHELL)(
         "text if text.isprintable() else", "text if True else"
     ),
 }
@@ -208,7 +213,7 @@ CHANGES = "unit/schedules/test_dst_transitions.py"
 decide = _in("planning/decide.py", DECISIONS, CATCHUP, DUE)
 due = _in("planning/due_times.py", DUE, DECISIONS, CATCHUP)
 catchup = _in("planning/catchup.py", CATCHUP, DECISIONS)
-nights = _in("schedules/wallclock/dst.py", CHANGES, "unit/schedules/test_dst_notes.py")
+nights = _in("schedules/wallclock/dst.py", CHANGES, "properties/test_dst_notes.py")
 cron = _in("schedules/cron/fields.py", "unit/schedules/test_cron_dialect.py", "unit/schedules/test_cronsim_vectors.py")
 
 PLANNING = {
@@ -251,7 +256,7 @@ dispatcher = _in(
     "beat/decide/dispatcher.py",
     "unit/beat/test_dispatcher.py",
     "unit/beat/test_expensive_rows.py",
-    "store/test_failing_steps.py",
+    "protocol/test_failing_steps.py",
 )
 delivery = _in("beat/send/delivery.py", "unit/beat/test_delivery.py")
 publisher = _in("beat/send/publisher.py", "unit/beat/test_publisher.py")
@@ -265,7 +270,7 @@ TICK_OF_THE_BEAT = {
         "self._stuck_pause = min(max(self._stuck_pause * 2, AGAIN), rest) rest = self._stuck_pause", "rest = 0.0"
     ),
     "a submit that Postgres ended is lost": _in(
-        "beat/decide/submitter.py", "unit/beat/test_submitter.py", "store/test_busy_postgres.py"
+        "beat/decide/submitter.py", "unit/beat/test_submitter.py", "protocol/test_busy_postgres.py"
     )("self._retries += [PendingRetry(half, lease_ends) for half in halves if half]"),
     "what is unsent is not given back": delivery(
         "self._queries_alone().give_back(unsent, late=boottime() >= lease_ends)", "pass"
@@ -280,7 +285,7 @@ TICK_OF_THE_BEAT = {
         "elapsed > self._longest_silence or"
     ),
     "what waits is sent in a blackout": _in(
-        "beat/decide/recovery.py", "unit/beat", "store/test_blackouts.py", "acceptance/test_blackouts.py"
+        "beat/decide/recovery.py", "unit/beat", "protocol/test_blackouts.py", "acceptance/test_blackouts.py"
     )("elif free > now:", "elif False:"),
     "a task that is not allowed is recovered": _in(
         "beat/decide/recovery.py", "unit/beat", "acceptance/test_security.py"
@@ -325,23 +330,27 @@ WORKER = {
     "a terminated job is final before its process": stops("if termination.is_over():", "if True:"),
 }
 
-POSTGRES = "store/test_session_settings.py"
-engine = _in("postgres/engine.py", POSTGRES, "store/test_jit.py")
-database = _in("postgres/database.py", REPORTS, "store/test_busy_postgres.py")
-arrays = _in("postgres/arrays.py", "store/test_arrays.py")
-listen = _in("postgres/listen.py", "store/test_listen.py")
+POSTGRES = "protocol/test_session_settings.py"
+engine = _in("postgres/engine.py", POSTGRES, "protocol/test_jit.py")
+database = _in("postgres/database.py", REPORTS, "protocol/test_busy_postgres.py")
+arrays = _in("postgres/arrays.py", "protocol/test_arrays.py")
+listen = _in("postgres/listen.py", "protocol/test_listen.py")
 
 DRIVERS = {
     "psycopg reads instants as text": engine('{"binary": params is not None, **given}', "given"),
     "a connection commits nothing": engine('isolation_level="AUTOCOMMIT",', "", TICK),
     "an error shows the parameters": engine(
-        "hide_parameters=True,", "", "store/test_sensitive.py", "unit/test_redaction.py", "store/test_security.py"
+        "hide_parameters=True,",
+        "",
+        "interfaces/test_sensitive.py",
+        "unit/test_redaction.py",
+        "interfaces/test_security.py",
     ),
     "psycopg prepares statements behind a pooler": engine(
         'arguments["prepare_threshold"] = None',
         "pass",
         "unit/test_pgbeat.py",
-        "store/test_session_settings.py",
+        "protocol/test_session_settings.py",
         "acceptance/test_pgbouncer.py",
     ),
     "a connection compiles our statements": engine("set_config('jit', 'off', false)", "current_setting('jit')"),
@@ -354,8 +363,8 @@ DRIVERS = {
     "psycopg's time-out of a connection is a bug of ours": database(
         '"InterfaceError", "ConnectionTimeout")',
         '"InterfaceError")',
-        "store/test_busy_postgres.py",
-        "store/test_session_settings.py",
+        "protocol/test_busy_postgres.py",
+        "protocol/test_session_settings.py",
         "acceptance/test_connections.py",
     ),
     "a backslash in an array is lost": arrays("""if '"' in text or "\\\\" in text else""", """if '"' in text else"""),

@@ -128,7 +128,10 @@ def _replaced(file: str, source: str, node: ast.expr, changed: ast.expr) -> Muta
 
 
 def _store(names: str) -> tuple[str, ...]:
-    return tuple(f"store/test_{name}.py" for name in names.split())
+    files = {
+        path.stem: path for folder in ("protocol", "interfaces") for path in (ROOT / "tests" / folder).glob("*.py")
+    }
+    return tuple(str(files[f"test_{name}"].relative_to(ROOT / "tests")) for name in names.split())
 
 
 def _sql(names: str) -> tuple[str, ...]:
