@@ -93,8 +93,8 @@ def test_one_update_pauses_all_rows_of_a_group_and_one_resumes_them(cluster: Clu
     (sentence,) = [row["explain"] for row in sql(cluster.database, "select pgbeat.explain('a')")]
     assert "its group 'g' is paused (stocktaking)" in sentence
 
-    sql(cluster.database, "update pgbeat.task_group set paused = false")
     (resumed_at,) = [row["now"] for row in sql(cluster.database, "select pgbeat.now() as now")]
+    sql(cluster.database, "update pgbeat.task_group set paused = false")
     eventually(lambda: {"a", "b"} <= set(decided_after(cluster, resumed_at)), 20, "both run again")
     missed = [
         job

@@ -13,7 +13,7 @@ from celery_pgbeat.beat.send import confirmer as module
 from celery_pgbeat.beat.send.confirmer import Confirmer, ConfirmFailed, Sent
 
 PATIENCE = 10.0  # seconds
-LEASE, OTHER_LEASE = boottime() + 1000, boottime() + 2000
+LEASE, OTHER_LEASE = boottime() + 1e9, boottime() + 2e9  # however long the run takes
 
 
 class Store:

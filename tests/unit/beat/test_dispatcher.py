@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Sequence
 from datetime import datetime, timedelta, timezone
 from types import SimpleNamespace
@@ -121,7 +122,11 @@ def drive(beat: Dispatcher, table: Table, due: int) -> list[int]:
     return table.batches
 
 
-def test_a_batch_is_small_at_first_and_grows_while_there_is_a_backlog(beat: Dispatcher, table: Table) -> None:
+def test_a_batch_is_small_at_first_and_grows_while_there_is_a_backlog(
+    beat: Dispatcher, parts: Beat, table: Table, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(parts.delivery, "most_within", lambda _seconds: math.inf)
+
     assert [FIRST_BATCH, 500, 1000, 1000] == drive(beat, table, 2600)[:4]
 
     assert FIRST_BATCH == drive(beat, table, 1)[0]
