@@ -36,7 +36,8 @@ def test_beats_killed_at_random_delay_their_ticks_by_at_most_the_lease(
         account = load.settle(tap, started=True)
 
     note(f"{kills} kills")
-    proven(account, Limits(doubled_sends=0.005, forgiven=2, late={100: within(LEASE + 2)}))
+    # What a beat had sent and not confirmed when it was killed is sent again: on a busy machine about one message.
+    proven(account, Limits(forgiven=kills, late={100: within(LEASE + 2)}))
 
 
 def test_beats_restarted_one_after_the_other_hand_over_without_a_gap(cluster: Cluster, proven: Proof) -> None:
