@@ -113,21 +113,6 @@ def test_the_demo_on_given_servers_removes_its_schema_and_its_keys(database: str
 
 
 @pytest.mark.slow
-def test_the_demo_serves_the_dashboard_beside_it_and_ends_it(database: str) -> None:
-    with running("--seconds", "15", "--web", PGBEAT_URL=database) as demo:
-        assert demo.stdout is not None
-        lines = (re.search(r"the dashboard is at (http://\S+)", line) for line in demo.stdout)
-        address = next(found[1] for found in lines if found)
-        page = httpx2.get(f"{address}tasks", timeout=30)
-        demo.communicate(timeout=90)
-
-    assert (200, True) == (page.status_code, "ship-orders" in page.text)
-    assert "you may change things" in page.text
-    with pytest.raises(httpx2.ConnectError):
-        httpx2.get(address)
-
-
-@pytest.mark.slow
 def test_the_demo_reports_a_start_that_is_missing_and_one_that_happened_twice(database: str) -> None:
     with running("--seconds", "15", PGBEAT_URL=database) as demo:
         assert demo.stdout is not None
@@ -159,7 +144,7 @@ def test_the_demo_reports_a_start_that_is_missing_and_one_that_happened_twice(da
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT, signal.SIGTERM], ids=lambda number: number.name)
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM], ids=lambda number: number.name)
 def test_a_demo_that_is_ended_leaves_no_process_behind(number: signal.Signals) -> None:
     with running("--seconds", "30") as demo:
         assert demo.stdout is not None
@@ -176,8 +161,8 @@ def test_a_demo_that_is_ended_leaves_no_process_behind(number: signal.Signals) -
 
 
 @pytest.mark.slow
-def test_the_demo_with_keep_runs_on_after_the_proof_until_it_is_interrupted() -> None:
-    with running("--seconds", "15", "--keep") as demo:
+def test_the_demo_with_keep_serves_the_dashboard_after_the_proof_until_it_is_interrupted() -> None:
+    with running("--seconds", "15", "--web", "--keep") as demo:
         assert demo.stdout is not None
         seen = ""
         for line in demo.stdout:
@@ -185,10 +170,17 @@ def test_the_demo_with_keep_runs_on_after_the_proof_until_it_is_interrupted() ->
             if line.startswith("try ") and "until Ctrl-C" in seen:
                 break
         assert "lost 0" in seen
-        assert demo.poll() is None
+        (address,) = re.findall(r"the dashboard is at (http://\S+)", seen)
+        page = httpx2.get(f"{address}tasks", timeout=30)
+        below = descendants(demo.pid)
         demo.send_signal(signal.SIGINT)
 
-        assert demo.wait(30) == 0
+        assert 0 == demo.wait(30)
+        eventually(lambda: not [pid for pid in below if is_alive(pid)], 30, "the end of all that it had started")
+    assert (200, True) == (page.status_code, "ship-orders" in page.text)
+    assert "you may change things" in page.text
+    with pytest.raises(httpx2.ConnectError):
+        httpx2.get(address)
 
 
 @pytest.mark.parametrize(

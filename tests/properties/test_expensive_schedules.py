@@ -59,19 +59,18 @@ def _known_zones() -> None:
         parse("30 2 * * *", zone).count(NOW - 11 * CENTURY, NOW + 4 * CENTURY)
 
 
-@pytest.mark.parametrize("zone", ["UTC", "America/New_York"])
 @pytest.mark.parametrize("text", HOSTILE)
-def test_any_text_is_cheap_to_read_to_plan_and_to_count(text: str, zone: str) -> None:
-    schedule = made(text, zone)
+def test_any_text_is_cheap_to_read_to_plan_and_to_count(text: str) -> None:
+    schedule = made(text, "America/New_York")
 
-    assert loops_for(lambda: made(text, zone)) < READ_WITHIN
+    assert loops_for(lambda: made(text, "America/New_York")) < READ_WITHIN
     if schedule is not None:
         assert loops_for(lambda: list(schedule.occurrences(NOW, limit=20))) < READ_WITHIN
         assert loops_for(lambda: schedule.previous(NOW)) < READ_WITHIN
         assert loops_for(lambda: schedule.count(NOW, NOW + CENTURY)) < COUNTED_WITHIN
 
 
-@settings(max_examples=400, deadline=None, database=None)
+@settings(max_examples=100, deadline=None, database=None)
 @given(expensive_texts, zones, dsts)
 def test_no_text_of_any_kind_is_expensive(text: str, zone: str, dst: str) -> None:
     schedule = made(text, zone, dst)

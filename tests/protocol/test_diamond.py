@@ -54,10 +54,20 @@ def in_order(sent: list[Sent]) -> bool:
     )
 
 
-@pytest.mark.parametrize("downtime", ["over the night", "after the night"])
-@pytest.mark.parametrize("night", NIGHTS)
-@pytest.mark.parametrize("catchup", CAUGHT_UP)
-@pytest.mark.parametrize("own_times", [True, False], ids=["own-times", "no-schedule"])
+# Each two of the four in some row.
+@pytest.mark.parametrize(
+    ("own_times", "catchup", "night", "downtime"),
+    [
+        (True, "all", "back", "over the night"),
+        (False, "all", "forward", "after the night"),
+        (True, "latest", "forward", "over the night"),
+        (False, "latest", "back", "after the night"),
+        (True, "earliest", "back", "after the night"),
+        (False, "earliest", "forward", "over the night"),
+        (True, "none", "forward", "after the night"),
+        (False, "none", "back", "over the night"),
+    ],
+)
 def test_a_diamond_runs_each_round_once_in_order_and_records_what_it_leaves_out(
     postgres_server: str, own_times: bool, catchup: str, night: str, downtime: str
 ) -> None:
