@@ -4,6 +4,7 @@
 - `properties`: what holds for every schedule: generated texts, compared with other libraries or slow, plain code
 - `protocol`: one statement of beats and workers, on a real Postgres; `race`: two connections; `pairs`: every two
   statements at one moment
+- `postgres`: the same statements on any Postgres: its planner and JIT, large tables, its settings, no free connection
 - `interfaces`: the same database through SQL, Python, the shell and the testing kit
 - `web`: the dashboard, on a real Postgres
 - `migration`: a database gets the schema, or that of the next version

@@ -143,7 +143,7 @@ STATEMENTS_OF_THE_WORKER = {
 
 groups = _in("postgres/definitions/groups.sql", "protocol/test_queues.py", "protocol/test_groups.py")
 slots = _in("postgres/sql/grant_slots.sql", "protocol/test_groups.py", "protocol/test_queues.py")
-after = _in("postgres/sql/settle_downstream.sql", "protocol/test_after.py", "protocol/test_diamond.py")
+after = _in("postgres/sql/settle_downstream.sql", "protocol/test_after.py", "interfaces/test_diamond.py")
 buffered = _in("postgres/sql/release_buffered.sql", "protocol/test_buffered.py", POLICIES)
 
 ORDER = {
@@ -270,7 +270,7 @@ TICK_OF_THE_BEAT = {
         "self._stuck_pause = min(max(self._stuck_pause * 2, AGAIN), rest) rest = self._stuck_pause", "rest = 0.0"
     ),
     "a submit that Postgres ended is lost": _in(
-        "beat/decide/submitter.py", "unit/beat/test_submitter.py", "protocol/test_busy_postgres.py"
+        "beat/decide/submitter.py", "unit/beat/test_submitter.py", "postgres/test_busy_postgres.py"
     )("self._retries += [PendingRetry(half, lease_ends) for half in halves if half]"),
     "what is unsent is not given back": delivery(
         "self._queries_alone().give_back(unsent, late=boottime() >= lease_ends)", "pass"
@@ -330,10 +330,10 @@ WORKER = {
     "a terminated job is final before its process": stops("if termination.is_over():", "if True:"),
 }
 
-POSTGRES = "protocol/test_session_settings.py"
-engine = _in("postgres/engine.py", POSTGRES, "protocol/test_jit.py")
-database = _in("postgres/database.py", REPORTS, "protocol/test_busy_postgres.py")
-arrays = _in("postgres/arrays.py", "protocol/test_arrays.py")
+POSTGRES = "postgres/test_session_settings.py"
+engine = _in("postgres/engine.py", POSTGRES, "postgres/test_jit.py")
+database = _in("postgres/database.py", REPORTS, "postgres/test_busy_postgres.py")
+arrays = _in("postgres/arrays.py", "postgres/test_arrays.py")
 listen = _in("postgres/listen.py", "protocol/test_listen.py")
 
 DRIVERS = {
@@ -350,7 +350,7 @@ DRIVERS = {
         'arguments["prepare_threshold"] = None',
         "pass",
         "unit/test_pgbeat.py",
-        "protocol/test_session_settings.py",
+        "postgres/test_session_settings.py",
         "acceptance/test_pgbouncer.py",
     ),
     "a connection compiles our statements": engine("set_config('jit', 'off', false)", "current_setting('jit')"),
@@ -363,8 +363,8 @@ DRIVERS = {
     "psycopg's time-out of a connection is a bug of ours": database(
         '"InterfaceError", "ConnectionTimeout")',
         '"InterfaceError")',
-        "protocol/test_busy_postgres.py",
-        "protocol/test_session_settings.py",
+        "postgres/test_busy_postgres.py",
+        "postgres/test_session_settings.py",
         "acceptance/test_connections.py",
     ),
     "a backslash in an array is lost": arrays("""if '"' in text or "\\\\" in text else""", """if '"' in text else"""),

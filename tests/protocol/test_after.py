@@ -588,7 +588,7 @@ def test_it_stops_at_its_bounds(store: BeatQueries, session: Session, clock: Clo
 
     assert [1.0, 2.0] == [minute for _, _, minute in history(session, "twice")]
     assert [2.0, 3.0] == [minute for _, _, minute in history(session, "between")]
-    assert "it is finished: max_runs is 2" in str(session.value("select pgbeat.explain('twice')"))
+    assert "it is finished: it has reached max_runs (2)" in str(session.value("select pgbeat.explain('twice')"))
     assert "it is finished: nothing is left before its end_at" in str(session.value("select pgbeat.explain('between')"))
 
 

@@ -16,7 +16,7 @@ from celery_pgbeat.postgres.worker_queries import Finish, MessageCopy, Start, Un
 from tests.harness.reads import LOOK, read_by
 from tests.harness.session import Session
 from tests.harness.ticks import beat, decided
-from tests.protocol import test_every_statement
+from tests.postgres import test_every_statement
 
 ROWS = 5_000
 GAP = timedelta(seconds=30)
