@@ -128,11 +128,8 @@ def _replaced(file: str, source: str, node: ast.expr, changed: ast.expr) -> Muta
 
 
 def _store(names: str) -> tuple[str, ...]:
-    files = {
-        path.stem: path
-        for folder in ("protocol", "postgres", "interfaces")
-        for path in (ROOT / "tests" / folder).glob("*.py")
-    }
+    folders = ("protocol", "postgres", "interfaces")
+    files = {path.stem: path for folder in folders for path in (ROOT / "tests" / folder).glob("*.py")}
     return tuple(str(files[f"test_{name}"].relative_to(ROOT / "tests")) for name in names.split())
 
 
