@@ -182,7 +182,8 @@ class Stage:
 
     def _said_beside(self, statement: Statement) -> str:
         reader = self._second.cursor()
-        for left in reversed(range(statement.tries)):
+        left = statement.tries
+        while True:
             try:
                 reader.execute(statement.sql)
                 if not self._waited and not self._over():
@@ -193,9 +194,10 @@ class Stage:
                 # It waits for 200 ms at most, which may be over before this process sees it wait: it is asked again.
                 if error.pgcode == "55P03" and not self._waited:
                     self._commit()
-                elif error.pgcode != "23505" or not left:
+                    continue
+                left -= 1
+                if error.pgcode != "23505" or not left:
                     return _told(statement, error)
-        raise Unforeseen(f"{statement.label} was tried {statement.tries} times")
 
     def _commit(self) -> None:
         self._waited = True
