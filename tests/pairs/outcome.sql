@@ -20,7 +20,7 @@ create function stage.keep() returns void language sql as $$
     delete from stage.periodic_task; insert into stage.periodic_task table pgbeat.periodic_task;
     delete from stage.periodic_task_state; insert into stage.periodic_task_state table pgbeat.periodic_task_state;
     delete from stage.task_group; insert into stage.task_group select
-        name, max_active, paused, pause_reason, ordered, state, waits_for, pause_on_failure, rate_limit, rate_interval,
+        name, max_active, ordered, rate_limit, waits_for, pause_on_failure, state, paused, pause_reason, rate_interval,
         next_turn_at, last_served
         from pgbeat.task_group;
     delete from stage.group_failure; insert into stage.group_failure table pgbeat.group_failure;
@@ -46,7 +46,7 @@ begin
     delete from pgbeat.periodic_task; insert into pgbeat.periodic_task table stage.periodic_task;
     delete from pgbeat.periodic_task_state; insert into pgbeat.periodic_task_state table stage.periodic_task_state;
     delete from pgbeat.task_group; insert into pgbeat.task_group (
-        name, max_active, paused, pause_reason, ordered, state, waits_for, pause_on_failure, rate_limit, rate_interval,
+        name, max_active, ordered, rate_limit, waits_for, pause_on_failure, state, paused, pause_reason, rate_interval,
         next_turn_at, last_served)
         table stage.task_group;
     delete from pgbeat.group_failure; insert into pgbeat.group_failure table stage.group_failure;

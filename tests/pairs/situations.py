@@ -125,6 +125,7 @@ def lost(exclusive: bool, **more: Any) -> Columns:
         "exclusive": exclusive,
         "message": {"args": [], "kwargs": {}},
         "on_lost": "give_up",
+        "on_error": "fail",
         "tracking": "full",
         "pickup_deadline": "1 hour",
         **more,
