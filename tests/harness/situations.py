@@ -70,7 +70,7 @@ class Situation:
         self._insert(
             "node",
             {"id": node, "role": role, "hostname": "web", "pid": 1, "version": "1", "last_seen_at": seen_at}
-            | {"started_at": AN_HOUR_AGO, "tracking": tracking},
+            | {"tracking": tracking},
         )
 
     def task(self, name: str = "nightly", schedule: str | None = "0 * * * *", **columns: Any) -> None:

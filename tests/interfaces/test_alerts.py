@@ -173,23 +173,6 @@ def test_a_dead_beats_alert_is_over_when_it_is_off_the_list_or_back(
     assert ([], []) == (watching.look(), raised(situation))
 
 
-def test_a_dead_beats_alert_is_over_when_another_one_has_started_since_and_not_when_two_have_died(
-    situation: Situation, migrated_database: str
-) -> None:
-    again = "web-4:boot:ns:5:start:random"
-    situation.beat(ago(minutes=10), OTHER)
-    watching = alarm(migrated_database)
-    assert [OTHER] == [alert.name for alert in watching.look()]
-
-    situation.beat(node=again)
-    situation.session.rows("update pgbeat.node set started_at = last_seen_at where id = %s", again)
-    assert ([], []) == (watching.look(), raised(situation))
-
-    situation.beat(ago(minutes=9), "web-5:boot:ns:5:start:random")
-    assert 1 == len(watching.look())
-    assert ([], 1) == (watching.look(), len(raised(situation)))
-
-
 def test_beats_that_do_not_agree_on_when_one_is_dead_do_not_raise_it_again_and_again(
     situation: Situation, migrated_database: str
 ) -> None:

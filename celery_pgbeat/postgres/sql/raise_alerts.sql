@@ -3,32 +3,14 @@
 -- The primary key decides which of two beats raises it. Both insert in the order of the names, so they never wait for
 -- each other in a circle. What another beat is ending is skipped.
 -- If the clock differs from what the beat expects, it has just been set: then no alert is raised.
--- A dead beat is replaced, and of no interest, if at least as many beats have started since it was seen as have died
--- since, itself included.
 -- A hundred overdue periodic tasks, and refused declarations, are enough: no more are looked for.
-with starts_and_deaths as (
-    select id, started_at as at, 1 as beats from {schema}.node where role = 'beat'
-    union all
-    select id, last_seen_at, -1 from {schema}.node
-    where role = 'beat'
-        and (last_seen_at < {schema}.now() - make_interval(secs => %(dead_after)s)
-            or id in (select name from {schema}.alert where kind = 'dead_beat'))
-),
-since as (
-    select id, beats, sum(beats) over (order by at desc, beats) as more from starts_and_deaths
-),
-unreplaced as materialized (
-    select id from since where beats = -1 and more < 0
-),
-ended as materialized (
+with ended as materialized (
     select kind, name from {schema}.alert
     where case kind
         when 'overdue' then not exists (select from {schema}.overdue as late where late.name = alert.name)
         when 'refused' then not exists (
             select from {schema}.refused_declaration as refused where refused.name = alert.name)
-        else not exists (
-            select from {schema}.node join unreplaced using (id)
-            where node.id = alert.name and last_seen_at <= alert.due_at)
+        else not exists (select from {schema}.node where node.id = alert.name and last_seen_at <= alert.due_at)
     end
     order by kind, name
     for update skip locked
@@ -54,8 +36,8 @@ found as materialized (
     select 'dead_beat', id, last_seen_at,
         'the beat ' || {schema}.node_shown(id) || ' has not been seen since ' || {schema}.shown(last_seen_at)
         || ' and has not signed off'
-    from {schema}.node join unreplaced using (id)
-    where last_seen_at < {schema}.now() - make_interval(secs => %(dead_after)s) and id <> %(beat)s
+    from {schema}.node
+    where role = 'beat' and last_seen_at < {schema}.now() - make_interval(secs => %(dead_after)s) and id <> %(beat)s
 ),
 raised as (
     insert into {schema}.alert (kind, name, due_at, reason, raised_by)
