@@ -77,7 +77,15 @@ class Stage:
 
     def _lose_a_message(self, name: str) -> None:
         """Make a job whose message was sent, and lost by the broker."""
-        message = {"args": [name], "kwargs": {}, "priority": None, "options": {}, "schedule": None, "timezone": None}
+        message = {
+            "args": [name],
+            "kwargs": {},
+            "priority": None,
+            "options": {},
+            "schedule": None,
+            "timezone": None,
+            "sensitive": False,
+        }
         with closing(Database(self.url)) as database:
             job = make_job(database, periodic_task=name, message=json.dumps(message))
         sql(

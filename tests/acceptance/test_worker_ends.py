@@ -331,7 +331,15 @@ def test_a_job_that_a_shutdown_interrupts_runs_again_although_its_message_was_dr
     """As after a visibility_timeout: another worker had the message, and found the job running."""
     ending = worker(sending.cluster, settings=SOFT)
     arguments = ["x", str(tmp_path / "flag")]
-    message = {"args": arguments, "kwargs": {}, "options": {}, "priority": None, "schedule": None, "timezone": None}
+    message = {
+        "args": arguments,
+        "kwargs": {},
+        "options": {},
+        "priority": None,
+        "schedule": None,
+        "timezone": None,
+        "sensitive": False,
+    }
     job = sending.send_job("app.wait_once", *arguments, columns={"message": json.dumps(message)})
     sending.wait_for(job, "running")
     redis.Redis.from_url(sending.cluster.broker).delete("unacked", "unacked_index")

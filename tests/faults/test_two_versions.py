@@ -70,12 +70,11 @@ class Site:
 
 
 def start(cluster: Cluster, environment: dict[str, str] | None = None) -> Site:
-    """Start the nodes of one version at once, and wait until they work."""
+    """Start the nodes of one version, the worker when the beats have made the schema, and wait until they work."""
     beats = [cluster.beat(environment=environment, wait=False) for _ in range(2)]
-    site = Site(cluster, beats, cluster.worker(environment=environment))
     for beat in beats:
         working(beat)
-    return site
+    return Site(cluster, beats, cluster.worker(environment=environment))
 
 
 def schema(cluster: Cluster) -> int:
