@@ -54,7 +54,6 @@ hypothesis.settings.register_profile(
 hypothesis.settings.load_profile("any machine")
 
 REDIS_DATABASES = 512  # of the private server
-MOST_PROCESSES = 12  # each has servers of its own
 
 _CLUSTER = pytest.StashKey[Cluster]()
 _numbers = itertools.count(1)
@@ -314,11 +313,6 @@ def cluster(
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add what chooses the second layer: `testpaths` in pyproject.toml is the first one."""
     parser.addoption("--rest", action="store_true", help="of the given folders, only what is not in the core layer")
-
-
-def pytest_xdist_auto_num_workers() -> int:
-    """Use two processes for each processor: tests wait for others for half of their time."""
-    return min(MOST_PROCESSES, 2 * (os.cpu_count() or 1))
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
