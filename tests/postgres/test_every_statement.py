@@ -141,7 +141,7 @@ _OTHERWISE: tuple[tuple[str, dict[str, Any]], ...] = (
 OTHERWISE = {name: told for names, told in _OTHERWISE for name in names.split()}
 # Statements of people and programs, beside those in the package.
 BESIDES = {
-    "the view status, a page": "select * from pgbeat.status order by name limit 100",
+    "the view status, a page": "select * from pgbeat.status order by name limit 50",
     "the view status, a row": "select * from pgbeat.status where name = 'row-7'",
     "the view overdue": "select * from pgbeat.overdue",
     "the view upcoming": "select * from pgbeat.upcoming limit 100",
