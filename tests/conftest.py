@@ -136,7 +136,7 @@ def run(migrated_database: str) -> Run:
 
 @pytest.fixture
 def situation(migrated_database: str) -> Situation:
-    """A database whose clock stands at noon, with nobody there."""
+    """A database whose clock stands at noon, without a beat or a worker."""
     return Situation(migrated_database)
 
 

@@ -236,8 +236,8 @@ create table {schema}.dependency (
 create index dependency_of_downstream on {schema}.dependency (downstream);
 
 -- What beats have to look at: all that comes after an upstream task that has ended, or one downstream task, of which a
--- job begins to wait or whose definition was changed. Nobody waits to write here, and beats take the rows away. What is
--- written depends on nothing that another transaction may change at this moment, or a wait could be forgotten.
+-- job begins to wait or whose definition was changed. No write here waits for another, and beats delete the rows. What
+-- is written depends on nothing that another transaction may change at this moment, or a wait could be forgotten.
 create table {schema}.dependency_turn (
     upstream text,
     downstream text,
@@ -314,8 +314,8 @@ create table {schema}.group_failure (
 create index group_failure_pause_due on {schema}.group_failure (group_name) where pause_due;
 
 -- Groups in which a job may have its turn now: one more row each time something has changed in a group. So a beat looks
--- at these groups, and not at all in which jobs wait. Nobody waits to write here, and beats take the rows away. What is
--- written depends on nothing that another transaction may change at this moment, or a job could be forgotten.
+-- at these groups only, not at each in which jobs wait. No write here waits for another, and beats delete the rows.
+-- What is written depends on nothing that another transaction may change at this moment, or a job could be forgotten.
 create table {schema}.group_turn (
     group_name text not null
         constraint group_turn_name_length check (octet_length(group_name) <= 800),
@@ -406,8 +406,8 @@ create table {schema}.active_job (
     constraint active_job_waits_iff_buffered check (
         (state in ('buffered', 'waiting')) = (waits_for is not null)
         and (state = 'waiting') = (waits_for is not distinct from 'upstream')),
-    -- What beats and workers do with a job they cannot do with one for people, whatever they are told: nobody has its
-    -- token, no beat looks at it (check_at), and no deadline frees its row (busy_until).
+    -- Beats and workers can do nothing with a job for people: no worker has its token, no beat looks at it (check_at),
+    -- and no deadline frees its row (busy_until).
     constraint active_job_of_people check (
         case
             when kind = 'human'
@@ -467,7 +467,7 @@ create index active_job_waiting_behind_in_group on {schema}.active_job (group_na
     where waits_for = 'predecessor' and group_name is not null;
 
 -- What people may pick up: for each job in state `created` a row for each of its targets, or one with an empty text if
--- anybody may take it. So a list for somebody with ten roles is ten probes of an index, however many jobs are open and
+-- every user may take it. So a list for a user with ten roles is ten probes of an index, however many jobs are open and
 -- however many different targets they have.
 create table {schema}.open_work (
     target text not null,
@@ -551,7 +551,7 @@ create index finished_job_of_task on {schema}.finished_job (periodic_task, creat
 -- What has had a job, in the order of the occurrences: a backfill asks for a few thousand of them at a time.
 create index finished_job_of_occurrence on {schema}.finished_job (periodic_task, scheduled_for)
     where state <> 'skipped';
--- What was skipped, by the last occurrence of the record: whoever waits for the end of an occurrence asks for it.
+-- What was skipped, by the last occurrence of the record: a task that waits for the end of an occurrence asks for it.
 create index finished_job_skipped on {schema}.finished_job (periodic_task, coalesce(last_scheduled_for, scheduled_for))
     where state = 'skipped';
 
@@ -719,8 +719,8 @@ create table {schema}.alert (
         and greatest(due_at, raised_at) <= '9999-12-30 00:00+00')
 );
 
--- Who changed what: an audit trail of definitions and of people's decisions. Triggers and functions write it, whoever
--- called them.
+-- Who changed what: an audit trail of definitions and of people's decisions. Triggers and functions write it for every
+-- client.
 create table {schema}.change (
     id bigint generated always as identity primary key,
     at timestamptz not null,
@@ -752,8 +752,8 @@ create index change_of_name on {schema}.change (name, id);
 -- A name that a row had before, and the renaming by which it lost it.
 create index change_renamed on {schema}.change ((before ->> 'name'), id) where action = 'renamed';
 
--- Rows to lock, in place of advisory locks: whoever writes what could close a circle, or makes or drops the days of the
--- history, locks one. Of the first two, which transaction has last done so.
+-- Rows to lock, in place of advisory locks: a transaction that could close a circle, or that makes or drops the days of
+-- the history, locks one. The first two also say which transaction did so last.
 
 create table {schema}.last_author (
     what text not null

@@ -9,7 +9,7 @@ from typing import Any
 from celery_pgbeat.postgres.dashboard_queries import DashboardQueries
 
 MANY = 1_000  # overdue runs: from here on the view, which sorts them all, would take too long for a page
-UNTOLD = "the reasons are not computed while so many are overdue; the page of each task has its reason"
+UNTOLD = "too many runs are overdue to show the reason of each; the page of a task shows its reason"
 
 
 def read_overdue(queries: DashboardQueries, runs: int, now: datetime, limit: int) -> Sequence[dict[str, Any]]:
