@@ -42,15 +42,8 @@ COMMANDS = {
     "pause": "Pause periodic tasks.",
     "resume": "Resume paused periodic tasks.",
     "group": "List, define, pause, resume, finish or remove groups of periodic tasks.",
-    "groups": "List the groups of periodic tasks.",
-    "limit-group": "Set how many jobs of a group may be under way at once.",
-    "pause-group": "Pause the periodic tasks of a group.",
-    "resume-group": "Resume a paused group, or open a finished one.",
     "trigger": "Start a job of periodic tasks now.",
-    "retry-job": "Run a job that has failed again.",
     "backfill": "Submit the occurrences of a time range, such as missed ones.",
-    "backfills": "List the backfills and their progress.",
-    "cancel-backfill": "Cancel a backfill; jobs that it has submitted go on.",
     "export": "Print the definitions, one per line.",
     "import": "Write the definitions of a file into the tables.",
     "compare": "Compare what another scheduler has sent with what ours would send.",
@@ -60,7 +53,7 @@ COMMANDS = {
     "doctor": "Look for problems, and print how to fix each.",
     "health": "Check that periodic tasks are being sent; for probes.",
 }
-# The parts of the help, and the order of the commands in each. A command that no part names is in the last part.
+# The parts of the help, and the order of the commands in each.
 SECTIONS = {
     "Look": ("list", "show", "upcoming", "graph", "explain", "jobs", "job", "overdue", "changes"),
     "Define": ("add", "edit", "revert", "remove", "validate", "export", "import", "compare"),
@@ -68,47 +61,12 @@ SECTIONS = {
     "Operate": ("health", "doctor", "nodes", "top", "web"),
     "Set up": ("migrate", "sql", "demo"),
 }
-# Commands with a name of their own that are also part of a group of commands; the help shows only the latter.
-FLAT_NAMES = {
-    "groups": "group list",
-    "limit-group": "group limit",
-    "pause-group": "group pause",
-    "resume-group": "group resume",
-    "backfills": "backfill list",
-    "cancel-backfill": "backfill cancel",
-    "retry-job": "job retry",
-}
-# What people type who know other programs.
-SYNONYMS = {
-    "ls": "list",
-    "rm": "remove",
-    "delete": "remove",
-    "unschedule": "remove",
-    "create": "add",
-    "schedule": "add",
-    "get": "show",
-    "run": "trigger",
-    "start": "trigger",
-    "disable": "pause",
-    "stop": "pause",
-    "enable": "resume",
-    "unpause": "resume",
-    "history": "jobs",
-    "runs": "jobs",
-    "next": "upcoming",
-    "why": "explain",
-    "status": "health",
-    "ps": "nodes",
-    "workers": "nodes",
-}
 EXIT_CODES = "Exit codes: 0 done, 1 failed or refused, 2 wrong usage or settings, 3 unhealthy or no database."
 
 settings = {
     "lazy": COMMANDS,
     "places": {name: f"command_groups:{name}" for name in ("job", "group", "backfill", "work")},
     "sections": SECTIONS,
-    "hidden": FLAT_NAMES,
-    "synonyms": SYNONYMS,
     "epilog": EXIT_CODES,
     "context_settings": {"help_option_names": ["-h", "--help"]},
 }

@@ -1,4 +1,4 @@
-"""`backfills`: the backfills and their progress."""
+"""`backfill list`: the backfills and their progress."""
 
 from __future__ import annotations
 

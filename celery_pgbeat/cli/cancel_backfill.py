@@ -1,4 +1,4 @@
-"""`cancel-backfill`: end a backfill early."""
+"""`backfill cancel`: end a backfill early."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 MOST = 10_000  # running backfills among which the beginning of an id is looked for
 
 
-@click.command("cancel-backfill", cls=ApiCommand)
+@click.command("cancel", cls=ApiCommand)
 @click.argument("backfill", metavar="ID", type=IdBeginning(), shell_complete=running_backfills)
 @as_json
 def cancel_backfill(backfill: str, as_json: bool) -> None:
@@ -43,5 +43,5 @@ def _whole(beginning: str, beat: PgBeat) -> UUID:
     found = [one.id for one in beat.backfills(state="running", limit=MOST) if one.id.hex.startswith(beginning)]
     if len(found) != 1:
         fault = "There is no running backfill" if not found else "There are several running backfills"
-        raise Failure(f"{fault} whose id begins with {beginning}; `backfills` lists them")
+        raise Failure(f"{fault} whose id begins with {beginning}; `backfill list` lists them")
     return found[0]

@@ -1,4 +1,4 @@
-"""Commands of one subject, in groups: `group list`, `backfill cancel`. Each also has a name of its own."""
+"""Commands of one subject, in groups: `group list`, `backfill cancel`."""
 
 from __future__ import annotations
 
@@ -72,7 +72,6 @@ class DefaultGroup(LazyGroup):
         "finish": "finish_group",
         "remove": "remove_group",
     },
-    synonyms={"ls": "list", "rm": "remove", "delete": "remove"},
 )
 def group() -> None:
     """List, define, pause, resume, finish or remove groups of periodic tasks."""
@@ -131,7 +130,6 @@ def job() -> None:
         "release": "Give a task for people back.",
     },
     places={"list": "my_work", "take": "pick_up", "done": "finish_work", "release": "release_work"},
-    synonyms={"ls": "list", "pick-up": "take", "finish": "done"},
 )
 def work() -> None:
     """List, take, give back or finish tasks for people (kind = 'human').

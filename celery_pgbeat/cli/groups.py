@@ -1,4 +1,4 @@
-"""`groups`: the groups of periodic tasks, their limits and their load."""
+"""`group list`: the groups of periodic tasks, their limits and their load."""
 
 from __future__ import annotations
 

@@ -11,9 +11,7 @@ import click
 
 from celery_pgbeat.cli.encoding import as_utf8, escape_what_stdout_lacks
 from celery_pgbeat.cli.target_options import target_options
-from celery_pgbeat.suggestions import did_you_mean, question
-
-OTHERS = "Other"
+from celery_pgbeat.suggestions import did_you_mean
 
 
 class LazyGroup(click.Group):
@@ -24,8 +22,6 @@ class LazyGroup(click.Group):
         places: where commands are, as `module:attribute` in `celery_pgbeat.cli`. By default the command `a-b` is the
             attribute `a_b` of the module `a_b`; that of `import` is `import_`.
         sections: the parts of the help, each with the names of its commands in order.
-        hidden: commands that neither the help nor the completion of a shell shows.
-        synonyms: for words that are no commands, the command that was meant.
     """
 
     def __init__(
@@ -34,16 +30,13 @@ class LazyGroup(click.Group):
         lazy: Mapping[str, str],
         places: Mapping[str, str] | None = None,
         sections: Mapping[str, Collection[str]] | None = None,
-        hidden: Collection[str] = (),
-        synonyms: Mapping[str, str] | None = None,
         **kwargs: Any,
     ) -> None:
         super().__init__(*args, **kwargs)
         self.params[:0] = target_options()
         self._summaries = dict(lazy)
         self._places = dict(places or {})
-        self._sections = _without_the_missing(sections or {"Commands": list(lazy)}, lazy, hidden)
-        self._synonyms = dict(synonyms or {})
+        self._sections = dict(sections or {"Commands": list(lazy)})
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Read the command line, in whatever locale it was typed."""
@@ -70,10 +63,7 @@ class LazyGroup(click.Group):
         try:
             return super().resolve_command(ctx, args)
         except click.UsageError:
-            known = self._synonyms.get(args[0])
-            hint = (question(known) if known else did_you_mean(args[0], self._summaries)) or (
-                f"; {ctx.command_path} --help lists them."
-            )
+            hint = did_you_mean(args[0], self._summaries) or f"; {ctx.command_path} --help lists them."
             raise click.UsageError(f"No such command {args[0]!r}{hint}", ctx) from None
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -82,13 +72,3 @@ class LazyGroup(click.Group):
         for title, names in self._sections.items():
             with formatter.section(title):
                 formatter.write_dl([(name.ljust(widest), self._summaries[name]) for name in names])
-
-
-def _without_the_missing(
-    sections: Mapping[str, Collection[str]], lazy: Mapping[str, str], hidden: Collection[str]
-) -> dict[str, list[str]]:
-    """Return the sections with all commands that are not hidden: what none of them names is in the last one."""
-    named = {name for names in sections.values() for name in names}
-    others = [name for name in lazy if name not in named and name not in hidden]
-    every = {**sections, OTHERS: others} if others else sections
-    return {title: list(names) for title, names in every.items()}

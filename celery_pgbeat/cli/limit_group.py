@@ -1,4 +1,4 @@
-"""`limit-group`: how many jobs of a group may be under way."""
+"""`group limit`: how many jobs of a group may be under way."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def _read_limit(_context: click.Context, _parameter: click.Parameter, value: str
         raise click.BadParameter(f"{value!r} is neither a number nor {NO_LIMIT!r}") from None
 
 
-@click.command("limit-group", cls=ApiCommand)
+@click.command("limit", cls=ApiCommand)
 @click.argument("name", shell_complete=group_names)
 @click.argument("max_active", metavar="NUMBER|none", callback=_read_limit)
 @as_json

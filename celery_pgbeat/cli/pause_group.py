@@ -1,4 +1,4 @@
-"""`pause-group`: pause the periodic tasks of a group."""
+"""`group pause`: pause the periodic tasks of a group."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from celery_pgbeat.cli.output import as_json, print_result
 from celery_pgbeat.cli.target import Target
 
 
-@click.command("pause-group", cls=ApiCommand)
+@click.command("pause", cls=ApiCommand)
 @click.argument("name", shell_complete=group_names)
 @click.option("--reason", metavar="TEXT", help="The reason, shown in `list` and `explain`.")
 @as_json

@@ -60,7 +60,7 @@ def resumed(before: PeriodicTask, row: PeriodicTask) -> str:
 def _held_by(row: PeriodicTask) -> str | None:
     if row.group_paused:
         group = row.group_name or ""
-        return f"its group {group!r} is paused. Resume it with: celery-pgbeat resume-group {shlex.quote(group)}"
+        return f"its group {group!r} is paused. Resume it with: celery-pgbeat group resume {shlex.quote(group)}"
     if row.problem is not None:
         return f"it cannot be planned: {text(row.problem)}"
     if row.next_run_at is not None or row.planned_revision != row.revision:

@@ -1,4 +1,4 @@
-"""`resume-group`: resume a paused group."""
+"""`group resume`: resume a paused group."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from celery_pgbeat.cli.output import as_json, print_result
 from celery_pgbeat.cli.target import Target
 
 
-@click.command("resume-group", cls=ApiCommand)
+@click.command("resume", cls=ApiCommand)
 @click.argument("name", shell_complete=group_names)
 @click.option("--retry", is_flag=True, help="First run the jobs again whose failure has paused the group.")
 @as_json

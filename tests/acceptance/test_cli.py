@@ -116,7 +116,7 @@ def test_a_job_with_arguments_of_its_own_is_waited_for_and_a_failed_one_is_retri
     well = shell(cluster.database, "trigger", "nightly", "--kwargs", '{"sleep": 0.1}', *wait)
     badly = shell(cluster.database, "trigger", "nightly", "--kwargs", '{"fail": true}', *wait)
     failed = jobs(cluster.database, "nightly")[-1]
-    again = shell(cluster.database, "retry-job", str(failed["id"]), *wait)
+    again = shell(cluster.database, "job", "retry", str(failed["id"]), *wait)
 
     assert (0, "") == (well.returncode, well.stderr)
     assert "succeeded" == well.stdout.splitlines()[-1]

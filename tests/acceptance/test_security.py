@@ -234,7 +234,7 @@ def run(
 
 
 @pytest.mark.parametrize(
-    "command", ["jobs", "upcoming", "nodes", "explain nightly", "backfills", f"{BACKFILL} --dry-run"]
+    "command", ["jobs", "upcoming", "nodes", "explain nightly", "backfill list", f"{BACKFILL} --dry-run"]
 )
 def test_commands_work_with_the_role_of_a_reader_and_show_no_arguments(
     users: Users, migrated_database: str, command: str

@@ -9,7 +9,7 @@ import re
 
 import click
 
-from celery_pgbeat.cli import FLAT_NAMES, main
+from celery_pgbeat.cli import main
 from tests.docs import json_keys
 from tests.docs.pages import ROOT, noted
 
@@ -29,7 +29,7 @@ def rendered() -> str:
         help_option_names=["-h", "--help"],
     )
     commands = "".join([_section(main, context, name, name) for name in main.list_commands(context)])
-    return commands + _flat_names() + json_keys.rendered()
+    return commands + json_keys.rendered()
 
 
 def _section(group: click.Group, context: click.Context, name: str, title: str) -> str:
@@ -43,11 +43,6 @@ def _section(group: click.Group, context: click.Context, name: str, title: str) 
             names = command.list_commands(inner)
             text += "".join(_section(command, inner, one, f"{title} {one}") for one in names)
         return text
-
-
-def _flat_names() -> str:
-    rows = "".join(f"| `{flat}` | `{words}` |\n" for flat, words in FLAT_NAMES.items())
-    return f"\n## Names in one word\n\n| this command | is the same as |\n|---|---|\n{rows}"
 
 
 if __name__ == "__main__":

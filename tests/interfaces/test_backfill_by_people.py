@@ -185,14 +185,14 @@ def test_a_range_is_filled_from_the_shell(run: Run, hourly: Situation, desk: Des
     assert (0, f"Started a backfill of 'nightly': {row['id']}\n") == (begun.exit_code, begun.stdout)
     assert (*hours(1, 5), "all", 2) == tuple(row[column] for column in ("since", "until", "mode", "max_active"))
     assert desk.turn()
-    heading, line = run("backfills", "nightly").stdout.splitlines()
+    heading, line = run("backfill", "list", "nightly").stdout.splitlines()
     assert ["BACKFILL", "PERIODIC", "TASK"] == heading.split()[:3]
     assert line.split()[1:7] == ["nightly", "running", "2", "of", "5", "2"]
-    cancelled = run("cancel-backfill", row["id"])
+    cancelled = run("backfill", "cancel", row["id"])
     assert "Cancelled the backfill of 'nightly': it has made 2 jobs, 2 of them still under way.\n" == cancelled.output
-    again = run("cancel-backfill", row["id"])
+    again = run("backfill", "cancel", row["id"])
     assert (1, True) == (again.exit_code, "there is nothing left to cancel" in again.stderr)
-    assert [] == json.loads(run("backfills", "--state", "running", "--json").stdout)
+    assert [] == json.loads(run("backfill", "list", "--state", "running", "--json").stdout)
 
 
 def test_an_instant_without_an_offset_is_read_in_the_zone_of_the_row(run: Run, hourly: Situation) -> None:

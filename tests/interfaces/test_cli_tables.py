@@ -20,7 +20,7 @@ from tests.harness.shell import Run
 
 WIDTHS = (80, 100, 120, 200)
 WAITING, BACKFILLED = LONG("waiting"), LONG("backfilled")
-TABLES = ("list", "jobs", "upcoming", "overdue", "nodes", "groups", "backfills")
+TABLES = ("list", "jobs", "upcoming", "overdue", "nodes", "group list", "backfill list")
 PAIRS = (("show", WAITING), ("show", WAITING, "--all"), ("show", LONG("problem")), ("upcoming", WAITING))
 
 
@@ -51,7 +51,8 @@ def terminal(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
 
 
 def columns_of_command(command: str) -> Sequence[Column]:
-    return OF_JOBS if command == "jobs" else import_module(f"celery_pgbeat.cli.{command}").COLUMNS
+    module = {"group list": "groups", "backfill list": "backfills"}.get(command, command)
+    return OF_JOBS if command == "jobs" else import_module(f"celery_pgbeat.cli.{module}").COLUMNS
 
 
 def printed(result: Result) -> list[str]:
@@ -68,7 +69,7 @@ def keys(value: Any) -> set[str]:
 
 @pytest.mark.parametrize("width", WIDTHS)
 @pytest.mark.parametrize(
-    "words", [*((name,) for name in TABLES), *PAIRS, ("top", "--once"), ("explain", "short")], ids=" ".join
+    "words", [*(name.split() for name in TABLES), *PAIRS, ("top", "--once"), ("explain", "short")], ids=" ".join
 )
 def test_no_line_is_longer_than_the_terminal_is_wide(
     run: Run, terminal: Callable[[int], None], words: tuple[str, ...], width: int
@@ -82,7 +83,7 @@ def test_no_line_is_longer_than_the_terminal_is_wide(
         assert max(map(columns_of, lines)) <= width
 
 
-@pytest.mark.parametrize("words", [*((name,) for name in TABLES), ("top", "--once")], ids=" ".join)
+@pytest.mark.parametrize("words", [*(name.split() for name in TABLES), ("top", "--once")], ids=" ".join)
 def test_in_a_pipe_names_ids_and_errors_are_uncut(run: Run, session: Session, words: tuple[str, ...]) -> None:
     lines = printed(run(*words))
 
@@ -100,7 +101,9 @@ def test_in_a_pipe_names_ids_and_errors_are_uncut(run: Run, session: Session, wo
 
 @pytest.mark.parametrize("command", TABLES)
 def test_json_has_a_key_for_each_column(run: Run, command: str) -> None:
-    assert {column.key for column in columns_of_command(command)} <= keys(json.loads(run(command, "--json").stdout))
+    assert {column.key for column in columns_of_command(command)} <= keys(
+        json.loads(run(*command.split(), "--json").stdout)
+    )
 
 
 @pytest.mark.parametrize(
@@ -172,9 +175,9 @@ def test_a_job_that_is_not_there_or_not_the_only_one_is_an_error(run: Run, sessi
     session.rows("delete from pgbeat.finished_job where periodic_task = 'twins'")
 
 
-@pytest.mark.parametrize("command", ["jobs", "backfills"])
+@pytest.mark.parametrize("command", ["jobs", "backfill list"])
 def test_an_unknown_name_is_an_error_that_suggests_a_near_one(run: Run, command: str) -> None:
-    unknown, without = run(command, "shrot"), run(command, "short")
+    unknown, without = run(*command.split(), "shrot"), run(*command.split(), "short")
 
     assert (1, "Error: No periodic task is named 'shrot'. Did you mean 'short'?\n") == (
         unknown.exit_code,
@@ -227,5 +230,5 @@ def test_a_second_time_that_equals_the_first_is_not_shown(
 def test_a_running_backfill_is_cancelled_by_the_beginning_of_its_id(run: Run, session: Session) -> None:
     id = str(session.value("select id from pgbeat.backfill where state = 'running'"))
 
-    assert 1 == run("cancel-backfill", "0000000").exit_code
-    assert "Cancelled the backfill" in printed(run("cancel-backfill", id[:8]))[0]
+    assert 1 == run("backfill", "cancel", "0000000").exit_code
+    assert "Cancelled the backfill" in printed(run("backfill", "cancel", id[:8]))[0]

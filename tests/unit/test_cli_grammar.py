@@ -16,7 +16,7 @@ from click.testing import CliRunner, Result
 
 from celery_pgbeat import __version__
 from celery_pgbeat.api import PgBeat
-from celery_pgbeat.cli import COMMANDS, FLAT_NAMES, SECTIONS, SYNONYMS, main, pgbeat
+from celery_pgbeat.cli import COMMANDS, SECTIONS, main, pgbeat
 from celery_pgbeat.cli.target import Target
 from celery_pgbeat.name_patterns import like
 from celery_pgbeat.typed_instants import parse_instant
@@ -275,41 +275,24 @@ def test_names_or_all_but_not_neither_nor_both(command: str) -> None:
 # --- commands
 
 
-def test_every_command_is_in_one_part_of_the_help_or_has_a_newer_name() -> None:
+def test_every_command_is_in_one_part_of_the_help() -> None:
     shown = [name for names in SECTIONS.values() for name in names]
 
-    assert sorted(COMMANDS) == sorted([*shown, *FLAT_NAMES])
+    assert sorted(COMMANDS) == sorted(shown)
 
 
 def test_the_parts_of_the_help_come_in_order() -> None:
     lines = run("--help").output.splitlines()
 
     assert [f"{title}:" for title in SECTIONS] == [line for line in lines if line.rstrip(":") in SECTIONS]
-    assert not any(line.strip().startswith("limit-group") for line in lines)
-
-
-def test_the_short_and_the_long_name_of_a_command_are_the_same_command() -> None:
-    context = click.Context(main)
-
-    for flat, words in FLAT_NAMES.items():
-        group, name = words.split()
-        found = main.get_command(context, group)
-        assert isinstance(found, click.Group)
-        assert main.get_command(context, flat) is found.get_command(context, name)
 
 
 @pytest.mark.parametrize(
     ("words", "meant"),
     [
         (("lst",), "list"),
-        (("ls",), "list"),
-        (("rm", "x"), "remove"),
-        (("run", "x"), "trigger"),
-        (("disable", "x"), "pause"),
         (("upcomming",), "upcoming"),
-        (("limit-groups",), "limit-group"),
         (("group", "lsit"), "list"),
-        (("group", "rm", "x"), "remove"),
     ],
 )
 def test_an_unknown_command_gets_a_suggestion(words: tuple[str, ...], meant: str) -> None:
@@ -321,11 +304,6 @@ def test_an_unknown_command_gets_a_suggestion(words: tuple[str, ...], meant: str
 
 def test_a_word_that_is_like_no_command_is_answered_with_the_way_to_the_list() -> None:
     assert "No such command 'xyzzy'; celery-pgbeat --help lists them." in run("xyzzy").stderr
-
-
-def test_a_synonym_is_no_command_and_means_one() -> None:
-    assert not SYNONYMS.keys() & COMMANDS.keys()
-    assert set(SYNONYMS.values()) <= COMMANDS.keys()
 
 
 @pytest.mark.parametrize(
@@ -358,7 +336,7 @@ def test_a_backfill_may_be_started_with_and_without_the_word(
 
 
 def test_a_misspelt_state_gets_a_suggestion() -> None:
-    for words in (("jobs", "--state", "runing"), ("backfills", "--state", "runing")):
+    for words in (("jobs", "--state", "runing"), ("backfill", "list", "--state", "runing")):
         result = run(*words)
         assert (2, True) == (result.exit_code, "Did you mean 'running'?" in result.stderr)
 
