@@ -23,7 +23,7 @@ class Node:
         started_at: when it started.
         last_seen_at: its last heartbeat.
         silent_for: how long ago that is.
-        alive: whether that is less than `pgbeat_dead_after`.
+        alive: whether that is at most the `pgbeat_dead_after` of the beats.
         tracking: of a worker: whether it guards and tracks jobs. One that does not may start a job twice.
         mode: of a beat: `sends`; `shadow` (`pgbeat_shadow`: it records what it would send); or `waits`, while it is to
             send and beats in shadow live. None for a worker.

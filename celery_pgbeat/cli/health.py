@@ -146,7 +146,6 @@ def _of_the_beats(beat: PgBeat, allowed_lag: timedelta, hostname: str | None) ->
 def _seen(beat: PgBeat, hostname: str | None) -> Any:
     return beat.database.run(
         "health",
-        dead_after=beat.settings.dead_after.total_seconds(),
         lease=beat.settings.lease.total_seconds(),
         hostname=hostname,
     )

@@ -20,7 +20,6 @@ def warn_without_beat(beat: PgBeat) -> None:
     try:
         (seen,) = beat.database.run(
             "health",
-            dead_after=settings.dead_after.total_seconds(),
             lease=settings.lease.total_seconds(),
             hostname=None,
         )

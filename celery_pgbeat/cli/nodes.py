@@ -32,10 +32,9 @@ def nodes(role: str | None, alive: bool | None, as_json: bool) -> None:
 
     Exit code 0.
     """
-    target = Target.current()
     found = [
         node
-        for node in target.operators().nodes(target.beat().settings.dead_after)
+        for node in Target.current().operators().nodes()
         if role in (None, node["role"]) and alive in (None, node["alive"])
     ]
     if as_json:

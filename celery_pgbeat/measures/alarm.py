@@ -61,7 +61,6 @@ class Alarm:
         beat: the beat's id.
         app: the Celery app, the sender of the signal.
         after: how long overdue is too long.
-        dead_after: how long a beat may be silent.
         every: how often to check.
         may_judge: whether the beat has been in contact for long enough to judge silent nodes.
         now: the database's time, as the beat assumes it.
@@ -75,7 +74,6 @@ class Alarm:
         app: Any,
         *,
         after: timedelta,
-        dead_after: timedelta,
         every: timedelta,
         may_judge: Callable[[], bool],
         now: Callable[[], datetime],
@@ -85,7 +83,6 @@ class Alarm:
         self._beat = beat
         self._app = app
         self._after = after.total_seconds()
-        self._dead_after = dead_after.total_seconds()
         self._every = every.total_seconds()
         self._may_judge = may_judge
         self._now = now
@@ -122,7 +119,6 @@ class Alarm:
             "raise_alerts",
             beat=self._beat,
             after=self._after,
-            dead_after=self._dead_after,
             most=MOST,
             now=self._now(),
             step=STEP,

@@ -7,7 +7,6 @@ import logging
 import threading
 import time
 from dataclasses import dataclass
-from datetime import timedelta
 
 from celery_pgbeat.errors import DatabaseUnavailable
 from celery_pgbeat.postgres.database import Database
@@ -34,9 +33,8 @@ class Reading:
 class Gauges:
     """Reads for one beat; while one scrape reads, others wait for its result."""
 
-    def __init__(self, database: Database, dead_after: timedelta) -> None:
+    def __init__(self, database: Database) -> None:
         self._database = database
-        self._dead_after = dead_after
         self._lock = threading.Lock()
         self._known: Reading | None = None
         self._good_until = 0.0
@@ -52,7 +50,7 @@ class Gauges:
 
     def _read(self) -> Reading | None:
         try:
-            (row,) = self._database.run("read_gauges", most=MOST, dead_after=self._dead_after.total_seconds())
+            (row,) = self._database.run("read_gauges", most=MOST)
         except DatabaseUnavailable:
             return None
         except Exception as error:  # noqa: BLE001  no schema yet, or no right to read it

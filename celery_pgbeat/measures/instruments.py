@@ -77,8 +77,7 @@ class Instruments:
             return
         host = self._settings.metrics_host
         try:
-            gauges = Gauges(self._database, self._settings.dead_after)
-            self._endpoint = endpoint.Endpoint(host, port, self._tally, gauges)
+            self._endpoint = endpoint.Endpoint(host, port, self._tally, Gauges(self._database))
         except OSError as error:
             logger.error(
                 "Cannot serve metrics at %s port %d: %s. Beats of one host need a pgbeat_metrics_port each.",
@@ -115,7 +114,6 @@ class Instruments:
             beat,
             self._app,
             after=after,
-            dead_after=self._settings.dead_after,
             every=self._settings.heartbeat_every,
             may_judge=self._may_judge,
             now=self._now,

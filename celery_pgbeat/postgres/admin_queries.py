@@ -107,9 +107,9 @@ class AdminQueries:
         """Read what should have happened and has not, the longest late first, with the reason."""
         return self._run("overdue", limit=limit)
 
-    def nodes(self, dead_after: timedelta) -> list[Row]:
+    def nodes(self) -> list[Row]:
         """List the beats and workers that were seen within a day, with what each is doing at this moment."""
-        return self._run("nodes", dead_after=dead_after.total_seconds())
+        return self._run("nodes")
 
     def definitions_of(self, names: Collection[str]) -> dict[str, Row]:
         """Read the periodic tasks of these names, by name."""

@@ -481,9 +481,9 @@ class BeatQueries:
         """Record that this beat sends from now on: it has seen none in shadow."""
         self._run("begin_to_send", beat=self.beat)
 
-    def modes(self, dead_after: timedelta) -> dict[str, str]:
+    def modes(self) -> dict[str, str]:
         """List the modes of the other beats that are alive, each with the host of one of them."""
-        return {row[0]: row[1] for row in self._run("modes", beat=self.beat, dead_after=dead_after.total_seconds())}
+        return {row[0]: row[1] for row in self._run("modes", beat=self.beat)}
 
     def remove_beats(self, nodes: Sequence[str]) -> None:
         """Take beats that have ended off the list."""

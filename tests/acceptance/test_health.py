@@ -28,7 +28,7 @@ def test_a_liveness_probe_checks_only_the_beats_of_this_host(cluster: Cluster) -
     sql(
         cluster.database,
         "insert into pgbeat.node (id, role, hostname, pid, version, last_seen_at) "
-        "values ('other', 'beat', 'another-pod', 1, '1', now() + interval '1 hour')",
+        "values ('other', 'beat', 'another-pod', 1, '1', now() + interval '20 seconds')",
     )
     assert 3 == shell(cluster.database, *LIVENESS, **LIVES).returncode
     assert 0 == shell(cluster.database, "health", "--only", "beats", **LIVES).returncode

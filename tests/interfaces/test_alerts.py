@@ -18,7 +18,7 @@ from tests.harness.session import Session
 from tests.harness.situations import BEAT, NOON, Situation, ago
 from tests.harness.wait import eventually
 
-AFTER, DEAD_AFTER = timedelta(minutes=5), timedelta(seconds=30)
+AFTER = timedelta(minutes=5)
 SECOND = timedelta(seconds=1)
 OTHER = "web-3:boot:ns:42:start:random"
 
@@ -38,7 +38,6 @@ def alarm(url: str, beat: str = BEAT, now: Callable[[], datetime] | None = None)
         beat,
         None,
         after=AFTER,
-        dead_after=DEAD_AFTER,
         every=SECOND,
         may_judge=lambda: True,
         now=now or (lambda: database.execute("select pgbeat.now()")[0][0]),
@@ -173,18 +172,6 @@ def test_a_dead_beats_alert_is_over_when_it_is_off_the_list_or_back(
     assert ([], []) == (watching.look(), raised(situation))
 
 
-def test_beats_that_do_not_agree_on_when_one_is_dead_do_not_raise_it_again_and_again(
-    situation: Situation, migrated_database: str
-) -> None:
-    situation.beat(ago(minutes=10), OTHER)
-    patient = alarm(migrated_database, "web-4:boot:ns:5:start:random")
-    patient._dead_after = 3600.0
-
-    told = [*alarm(migrated_database).look(), *patient.look(), *alarm(migrated_database).look()]
-
-    assert [OTHER] == [alert.name for alert in told]
-
-
 def test_of_a_thousand_that_are_overdue_a_hundred_are_raised(situation: Situation, migrated_database: str) -> None:
     for number in range(MOST + 5):
         situation.plan(ago(minutes=6), name=f"row-{number:03}")
@@ -242,7 +229,7 @@ def test_a_schema_of_the_longest_name_can_be_looked_at(database: str) -> None:
     )
 
     now = session.value("select now()")
-    rows = made.run("raise_alerts", beat="beat-a", after=300.0, dead_after=30.0, most=MOST, now=now, step=60.0)
+    rows = made.run("raise_alerts", beat="beat-a", after=300.0, most=MOST, now=now, step=60.0)
 
     assert ["late"] == [row.name for row in rows]
 
@@ -255,13 +242,13 @@ def test_the_gauges_tell_how_things_stand(situation: Situation, migrated_databas
     situation.job("running", periodic_task="due")
     alarm(migrated_database).look()
 
-    read = Gauges(Database(migrated_database), DEAD_AFTER).read()
+    read = Gauges(Database(migrated_database)).read()
 
     assert Reading(due=2, overdue=1, active={"running": 1}, beats=1, alerts=2, refused_declarations=0) == read
 
 
 def test_the_gauges_are_not_read_again_for_each_scrape(situation: Situation, migrated_database: str) -> None:
-    gauges = Gauges(Database(migrated_database), DEAD_AFTER)
+    gauges = Gauges(Database(migrated_database))
     before = gauges.read()
 
     situation.plan(ago(minutes=6))
@@ -271,7 +258,7 @@ def test_the_gauges_are_not_read_again_for_each_scrape(situation: Situation, mig
 
 
 def test_where_there_is_no_schema_the_gauges_have_nothing_to_tell(database: str) -> None:
-    assert Gauges(Database(database), DEAD_AFTER).read() is None
+    assert Gauges(Database(database)).read() is None
 
 
 def test_p11_a_look_for_what_is_overdue_reads_no_table_as_a_whole(migrated_database: str) -> None:
@@ -283,7 +270,7 @@ def test_p11_a_look_for_what_is_overdue_reads_no_table_as_a_whole(migrated_datab
     session.rows("update pgbeat.periodic_task set planned_revision = revision")
     session.rows("vacuum analyze pgbeat.periodic_task")
     now = session.value("select pgbeat.now()")
-    parameters = {"beat": BEAT, "after": 300.0, "dead_after": 30.0, "most": MOST, "now": now, "step": 60.0}
+    parameters = {"beat": BEAT, "after": 300.0, "most": MOST, "now": now, "step": 60.0}
 
     rows = database.execute(f"explain (analyze, timing off) {statement('raise_alerts', 'pgbeat')}", parameters)
 

@@ -176,7 +176,7 @@ def test_the_gauges_count_so_many_and_no_more(migrated_database: str, monkeypatc
         insert(store, name, next_run_at=datetime(2026, 1, 1, tzinfo=timezone.utc))
     store.database.execute("update pgbeat.periodic_task set planned_revision = revision")
 
-    reading = Gauges(store.database, timedelta(seconds=30)).read()
+    reading = Gauges(store.database).read()
 
     assert reading is not None
     assert 2 == reading.due

@@ -462,9 +462,7 @@ def test_what_is_overdue_is_shown_everywhere(kit: PgBeatTest) -> None:
     stuck = AdminQueries(kit.beat.database).stuck(SECOND)
     assert (["undone"], 1) == ([*stuck], stuck["undone"]["number"])
     assert kit.beat.my_work("bob")[0].overdue
-    rows = kit.beat.database.run(
-        "raise_alerts", beat="b", after=30.0, dead_after=30.0, most=100, now=kit.clock.now, step=2.0
-    )
+    rows = kit.beat.database.run("raise_alerts", beat="b", after=30.0, most=100, now=kit.clock.now, step=2.0)
     assert [("overdue", "sign off")] == [(row.kind, row.name) for row in rows]
     kit.beat.finish(job)
     assert [] == overdue(kit)

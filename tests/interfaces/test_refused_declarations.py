@@ -220,7 +220,6 @@ def test_it_raises_an_alert_at_once_and_ends_it_when_it_is_mended(
         "beat-a",
         None,
         after=LEASE * 100,
-        dead_after=LEASE * 100,
         every=LEASE,
         may_judge=lambda: True,
         now=lambda: database.execute("select pgbeat.now()")[0][0],

@@ -222,9 +222,7 @@ def test_what_an_operator_reads_is_the_same(store: BeatQueries, door: PgBeat) ->
     activity = operators.activity(60.0)
     assert timedelta(seconds=1.25) == activity["start_median"] == activity["start_worst"]
     store.database.execute("update pgbeat.periodic_task set next_run_at = pgbeat.now() - interval '26 hours'")
-    raised = store.database.run(
-        "raise_alerts", beat="b", after=1, dead_after=1, most=10, now=datetime.now(UTC), step=3600.0
-    )
+    raised = store.database.run("raise_alerts", beat="b", after=1, most=10, now=datetime.now(UTC), step=3600.0)
     assert 26 * 3600 == raised[0].late_by_microseconds // 1_000_000
 
 

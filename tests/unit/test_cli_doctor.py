@@ -227,13 +227,13 @@ def test_workers_that_answer_and_do_not_track_are_a_warning(monkeypatch: pytest.
     node = {"role": "worker", "alive": True, "tracking": True}
 
     assert ["warning: Of 2 workers that replied to Celery's ping, 1 have our tracker."] == brief(
-        app.workers(Told(nodes=[node, {**node, "alive": False}]), Settings(), here)  # type: ignore[arg-type]
+        app.workers(Told(nodes=[node, {**node, "alive": False}]), here)  # type: ignore[arg-type]
     )
-    assert [] == list(app.workers(Told(nodes=[node, node]), Settings(), here))  # type: ignore[arg-type]
+    assert [] == list(app.workers(Told(nodes=[node, node]), here))  # type: ignore[arg-type]
 
 
 def test_a_broker_out_of_reach_is_an_error_within_seconds() -> None:
-    (found,) = app.workers(Told(nodes=[]), Settings(), shop())  # type: ignore[arg-type]
+    (found,) = app.workers(Told(nodes=[]), shop())  # type: ignore[arg-type]
 
     assert (ERROR, True) == (found.severity, found.what.startswith("The broker cannot be reached from here: "))
 

@@ -44,8 +44,7 @@ class OperatorMethods(Connected):
             >>> [node.role for node in beat.nodes() if node.alive]
             []
         """
-        dead_after = self.settings.dead_after.total_seconds()
-        return [read_node(row) for row in self._queries.run("nodes", connection, dead_after=dead_after)]
+        return [read_node(row) for row in self._queries.run("nodes", connection)]
 
     def health(
         self, max_lag: timedelta | None = None, hostname: str | None = None, *, connection: Any = None
@@ -72,7 +71,6 @@ class OperatorMethods(Connected):
         (row,) = self._queries.run(
             "health",
             connection,
-            dead_after=self.settings.dead_after.total_seconds(),
             lease=self.settings.lease.total_seconds(),
             hostname=hostname,
         )

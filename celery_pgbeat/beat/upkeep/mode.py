@@ -58,7 +58,7 @@ class Mode:
         """
         if self.value == SENDS or boottime() < self._check_at:
             return
-        others = self._queries.modes(self._settings.dead_after)
+        others = self._queries.modes()
         if self.value == SHADOW:
             stranger = others.get(SENDS) or others.get(WAITS)
         else:

@@ -137,7 +137,7 @@ def _checks(target: Target) -> list[tuple[str, Callable[[], Iterable[Any]] | str
         ("app tasks", lambda: app.tasks(operators, settings, celery)),
         ("app calls", lambda: app.calls(operators, celery)),
         ("app fanouts", lambda: app.fanouts(operators, celery)),
-        ("app workers", lambda: app.workers(operators, settings, celery)),
+        ("app workers", lambda: app.workers(operators, celery)),
     ]
 
 

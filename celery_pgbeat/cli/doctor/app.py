@@ -113,7 +113,7 @@ def fanouts(operators: AdminQueries, app: Any) -> Iterator[Finding]:
     )
 
 
-def workers(operators: AdminQueries, settings: Settings, app: Any) -> Iterator[Finding]:
+def workers(operators: AdminQueries, app: Any) -> Iterator[Finding]:
     """Compare the workers that reply to Celery's ping with those that have our tracker."""
     try:
         with _connected(app) as connection:
@@ -125,9 +125,7 @@ def workers(operators: AdminQueries, settings: Settings, app: Any) -> Iterator[F
             "Check that it runs, and check broker_url: while the broker is away beats wait, and send nothing.",
         )
         return
-    tracking = sum(
-        node["role"] == "worker" and node["alive"] and node["tracking"] for node in operators.nodes(settings.dead_after)
-    )
+    tracking = sum(node["role"] == "worker" and node["alive"] and node["tracking"] for node in operators.nodes())
     if answering > tracking:
         yield Finding(
             WARNING,

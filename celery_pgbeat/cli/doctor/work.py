@@ -20,7 +20,7 @@ PLANNING = timedelta(minutes=10)  # in which living beats plan the rows of a lar
 
 def nodes(operators: AdminQueries, settings: Settings) -> Iterator[Finding]:
     """Check that beats and workers are alive, and of one version."""
-    found = [node for node in operators.nodes(settings.dead_after) if node["alive"]]
+    found = [node for node in operators.nodes() if node["alive"]]
     workers = [node for node in found if node["role"] == "worker"]
     if len(found) == len(workers):
         yield Finding(
@@ -77,15 +77,15 @@ def stuck(operators: AdminQueries, settings: Settings) -> Iterator[Finding]:
     """Look for rows and jobs that no beat handles."""
     found = operators.stuck(settings.on_time + PATIENCE)
     for kind, reported in KINDS.items():
-        if kind == "unplanned" and kind in found and _are_being_planned(operators, settings, found[kind]):
+        if kind == "unplanned" and kind in found and _are_being_planned(operators, found[kind]):
             yield BEING_PLANNED.found(found[kind])
         elif kind in found:
             yield reported.found(found[kind])
 
 
-def _are_being_planned(operators: AdminQueries, settings: Settings, unplanned: dict[str, Any]) -> bool:
+def _are_being_planned(operators: AdminQueries, unplanned: dict[str, Any]) -> bool:
     """Return whether living beats may still be planning these rows: a large import takes them minutes."""
-    beats = [node for node in operators.nodes(settings.dead_after) if node["role"] == "beat" and node["alive"]]
+    beats = [node for node in operators.nodes() if node["role"] == "beat" and node["alive"]]
     return any(node["now"] - unplanned["since"] < PLANNING for node in beats)
 
 

@@ -63,12 +63,12 @@ def look(target: Target, rows: int) -> Frame:
     """Read everything that one frame shows."""
     from celery_pgbeat.cli.top.frame import Frame
 
-    operators, settings = target.operators(), target.beat().settings
+    operators = target.operators()
     return Frame(
         where=f"{operators.database.shown_url}, schema {operators.database.schema}",
         seconds=SECONDS,
         activity=operators.activity(SECONDS),
-        nodes=operators.nodes(settings.dead_after),
+        nodes=operators.nodes(),
         overdue=operators.latest_due(rows),
         running=operators.longest_running(rows),
         problems=operators.problems(rows),

@@ -14,11 +14,16 @@ create or replace function {schema}.patience(lease interval) returns interval
 language sql immutable parallel safe
 as $$ select float8 '2' * (coalesce(lease, interval '15 seconds') + interval '1 second') $$;
 
--- Whether a node that was last seen then counts as alive: it may miss three heartbeats. An instant in the future is
--- from before the clock was set back.
+-- The silence after which a node counts as dead: `pgbeat_dead_after`, as beats write it with each heartbeat.
+create or replace function {schema}.dead_after() returns interval
+language sql stable parallel safe
+as $$ select coalesce(max(dead_after), interval '30 seconds') from {schema}.app $$;
+
+-- Whether a node that was last seen then counts as alive. An instant in the future is from before the clock was set
+-- back.
 create or replace function {schema}.is_recent(seen_at timestamptz) returns boolean
 language sql stable parallel safe
-as $$ select seen_at between {schema}.now() - interval '30 seconds' and {schema}.now() + interval '30 seconds' $$;
+as $$ select seen_at between {schema}.now() - {schema}.dead_after() and {schema}.now() + {schema}.dead_after() $$;
 
 -- A node's id in short: its host and process.
 create or replace function {schema}.node_shown(id text) returns text

@@ -7,7 +7,7 @@ select
     {schema}.now() as now,
     (
         select count(*) from {schema}.node
-        where role = 'beat' and last_seen_at > {schema}.now() - make_interval(secs => %(dead_after)s)
+        where role = 'beat' and {schema}.is_recent(last_seen_at)
             and hostname = coalesce(%(hostname)s, hostname)
     ) as beats,
     (

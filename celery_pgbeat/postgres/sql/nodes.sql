@@ -8,7 +8,7 @@ with under_way as (
 select
     id, role, hostname, pid, version, started_at, last_seen_at, tracking, broker_problem, broker_problem_since,
     mode, {schema}.now() as now,
-    last_seen_at > {schema}.now() - make_interval(secs => %(dead_after)s) as alive,
+    {schema}.is_recent(last_seen_at) as alive,
     coalesce(under_way.jobs, 0) as jobs
 from {schema}.node
 left join under_way on under_way.node = node.id

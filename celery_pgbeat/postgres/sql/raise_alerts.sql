@@ -37,7 +37,7 @@ found as materialized (
         'the beat ' || {schema}.node_shown(id) || ' has not been seen since ' || {schema}.shown(last_seen_at)
         || ' and has not signed off'
     from {schema}.node
-    where role = 'beat' and last_seen_at < {schema}.now() - make_interval(secs => %(dead_after)s) and id <> %(beat)s
+    where role = 'beat' and not {schema}.is_recent(last_seen_at) and id <> %(beat)s
 ),
 raised as (
     insert into {schema}.alert (kind, name, due_at, reason, raised_by)

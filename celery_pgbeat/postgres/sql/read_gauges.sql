@@ -11,9 +11,6 @@ select
         select coalesce(jsonb_object_agg(state, jobs), '{}') from (
             select state, count(*) as jobs from {schema}.active_job group by state) as states
     )::text as active,
-    (
-        select count(*) from {schema}.node
-        where role = 'beat' and last_seen_at >= {schema}.now() - make_interval(secs => %(dead_after)s)
-    ) as beats,
+    (select count(*) from {schema}.node where role = 'beat' and {schema}.is_recent(last_seen_at)) as beats,
     (select count(*) from {schema}.alert) as alerts,
     (select count(*) from {schema}.refused_declaration) as refused_declarations

@@ -9,7 +9,7 @@ from celery_pgbeat.web.reading import Reader
 
 def read_nodes(reader: Reader, _query: Query) -> Page:
     """Read the beats and workers of the last day."""
-    found = [read_node(row) for row in reader.queries.nodes(reader.settings.dead_after)]
+    found = [read_node(row) for row in reader.queries.nodes()]
     alive = [node for node in found if node.alive]
     return Page(
         "nodes",
@@ -22,6 +22,5 @@ def read_nodes(reader: Reader, _query: Query) -> Page:
             "in_shadow": any(node.mode == "shadow" for node in alive),
             "blind": [node for node in alive if node.role == "worker" and not node.tracking],
             "versions": sorted({node.version for node in alive}),
-            "dead_after": reader.settings.dead_after,
         },
     )

@@ -119,7 +119,7 @@ def read_now(reader: Reader) -> Now:
             now=now,
             activity=activity,
             under_way=under_way,
-            nodes=queries.nodes(reader.settings.dead_after),
+            nodes=queries.nodes(),
             overdue=read_overdue(queries, activity["late"], now, ROWS),
             longest=queries.longest_running(ROWS) if under_way.get("running") else (),
             upcoming=[read_row(Upcoming, row) for row in queries.soonest(now, ROWS)],

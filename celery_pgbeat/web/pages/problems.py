@@ -15,7 +15,7 @@ def read_problems(reader: Reader, _query: Query) -> Page:
     """Read what needs a person."""
     queries = reader.queries
     now, many = queries.clock(), len(queries.latest_due(MANY))
-    nodes = queries.nodes(reader.settings.dead_after)
+    nodes = queries.nodes()
     return Page(
         "problems",
         "Problems",

@@ -49,7 +49,6 @@ def alarm(database: Database | None = None, *, may_judge: bool = True, webhook: 
         "beat-a",
         "the app",
         after=timedelta(minutes=5),
-        dead_after=timedelta(seconds=30),
         every=timedelta(milliseconds=10),
         may_judge=lambda: may_judge,
         now=lambda: datetime.now(timezone.utc),
