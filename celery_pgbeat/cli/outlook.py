@@ -89,9 +89,7 @@ class Outlook:
             return {"agrees": True}
         return {
             "agrees": False,
-            "readable": difference.readable,
-            "cause": difference.cause,
-            "reason": difference.reason,
+            "error": difference.error,
             "here": None if difference.ours is None else both_as_dict(difference.ours, zone),
             "there": None if difference.theirs is None else both_as_dict(difference.theirs, zone),
         }
@@ -100,13 +98,13 @@ class Outlook:
         difference = self.difference
         if difference is None:
             return []
-        if not difference.readable:
-            return [f"croniter cannot read this text: {difference.reason}"]
+        if difference.error is not None:
+            return [f"croniter cannot read this text: {difference.error}"]
         here, there = (
             "no further run" if instant is None else on_the_clock(instant, self.schedule.timezone)
             for instant in (difference.ours, difference.theirs)
         )
-        return [f"croniter would run at other instants, first {there} instead of {here}: {difference.reason}"]
+        return [f"croniter would run at other instants, first {there} instead of {here}"]
 
     def _end(self) -> str:
         if self.instants:

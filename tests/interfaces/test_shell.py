@@ -781,14 +781,19 @@ def test_the_doctor_says_nothing_of_croniter_where_only_a_hashed_field_differs(r
 def test_the_doctor_compares_cron_rows_with_croniter(run: Run, well: Session) -> None:
     for name, schedule in (("alike", "0 9 * * 1-5"), ("june", "0 0 1 6-6 *"), ("minute", "4-4/3 * * * *")):
         well.insert(name, schedule=schedule)
+    well.insert("workday", schedule="0 0 LW * *")
     well.insert("interval", schedule="every 1h")
 
     result = run("doctor", "--json")
 
-    (found,) = findings(result)["croniter"]
+    differing, unreadable = findings(result)["croniter"]
     assert 0 == result.exit_code
-    assert found.startswith("note: croniter would run 2 rows at other instants, the first is 'june' (0 0 1 6-6 *), ")
-    assert found.endswith("croniter reads the month '6-6' as 1 to 12, here it is 6.")
+    assert differing.startswith(
+        "note: croniter would run 2 rows at other instants, the first is 'minute' (4-4/3 * * * *), "
+    )
+    assert "note: croniter cannot read 1 row, the first is 'workday' (0 0 LW * *): [0 0 lw * *] is not acceptable." == (
+        unreadable
+    )
 
 
 def test_the_doctor_finds_a_table_that_is_not_vacuumed(run: Run, well: Session) -> None:
