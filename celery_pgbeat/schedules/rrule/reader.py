@@ -2,6 +2,10 @@
 
 Nothing here steps from DTSTART to now. A rule is a set of days and times like any other schedule. A remainder tells
 which hours of a day an `INTERVAL=7` hits, and `COUNT` becomes an end, found by counting when the text is read.
+
+python-dateutil, which Celery installs, is an oracle of the tests and not used here: its iterator goes through all
+occurrences since DTSTART. Next occurrence of a daily rule after six years: 4.7 ms (here 3 us), of one every 15 minutes:
+0.6 s. Begun anew close to now it needs 20 to 110 us, and it can neither count nor search backwards.
 """
 
 from __future__ import annotations

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import lru_cache
+from re import finditer
 
 
 def number_range(low: int, high: int, step: int = 1) -> int:
@@ -24,7 +25,7 @@ def highest(bits: int) -> int:
 
 def members(bits: int) -> list[int]:
     """Return the members in ascending order."""
-    return [number for number, bit in enumerate(reversed(f"{bits:b}")) if bit == "1"]
+    return [bit.start() for bit in finditer("1", f"{bits:b}"[::-1])]
 
 
 @lru_cache(maxsize=1024)
