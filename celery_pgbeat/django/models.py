@@ -191,7 +191,7 @@ class Node(models.Model):
     class Meta:
         managed = False
         db_table = table("node")
-        default_permissions = ("view",)
+        default_permissions = ()
         ordering = ("role", "hostname", "pid", "id")
 
     def __str__(self) -> str:

@@ -92,7 +92,7 @@ def anna(situation: Situation) -> Visitor:
 @pytest.fixture
 def ben(situation: Situation) -> Visitor:
     """A person who may look, and change nothing."""
-    return person("ben", "view_periodictask", "view_job", "view_taskgroup", "view_node", "view_change")
+    return person("ben", "view_periodictask", "view_job", "view_taskgroup", "view_change")
 
 
 @pytest.fixture

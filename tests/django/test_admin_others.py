@@ -1,4 +1,4 @@
-"""The admin of jobs, groups, nodes and changes."""
+"""The admin of jobs, groups and changes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from tests.django.visitor import Visitor, person
 from tests.harness.situations import JOB, NOON, Situation
 
-JOBS, GROUPS, NODES, CHANGES = (f"/admin/pgbeat/{name}/" for name in ("job", "taskgroup", "node", "change"))
+JOBS, GROUPS, CHANGES = (f"/admin/pgbeat/{name}/" for name in ("job", "taskgroup", "change"))
 
 
 def test_jobs_are_listed_the_latest_first_with_their_reasons(well: Situation, ben: Visitor) -> None:
@@ -98,11 +98,10 @@ def test_a_group_is_limited_paused_and_resumed(well: Situation, anna: Visitor) -
     assert 422 == anna.act(f"{GROUPS}@act/limit-group/?key=reports", max_active="many").status
 
 
-def test_nodes_and_changes_are_listed(well: Situation, ben: Visitor) -> None:
+def test_changes_are_listed(well: Situation, ben: Visitor) -> None:
     well.plan()
     well.session.rows("select pgbeat.pause('nightly', 'stocktaking')")
 
-    assert "beat" in ben.open(NODES).text
     seen = ben.open(CHANGES)
     assert "paused" in seen.text
     assert "stocktaking" in seen.text
@@ -119,7 +118,7 @@ def test_arguments_of_a_task_that_became_sensitive_are_in_no_list_of_changes(
     assert "patient 471" in ben.open(CHANGES).text
 
     anna.act("/admin/pgbeat/periodictask/nightly/change/", sensitive="on")
-    anna.act("/admin/pgbeat/periodictask/@act/revert/?key=nightly&change=2")
+    well.session.rows("select pgbeat.revert('nightly', 2)")
 
     assert well.session.task("nightly")["sensitive"]
     for page in (CHANGES, "/admin/pgbeat/periodictask/nightly/change/"):
@@ -132,7 +131,7 @@ def test_the_admin_names_the_section_after_the_package(well: Situation, anna: Vi
     assert ("celery-pgbeat" in shown, 1) == (True, shown.count("Periodic tasks"))  # as a section: django-celery-beat's
 
 
-@pytest.mark.parametrize("path", [JOBS, GROUPS, NODES, CHANGES])
+@pytest.mark.parametrize("path", [JOBS, GROUPS, CHANGES])
 def test_each_list_has_a_right_of_its_own(well: Situation, path: str) -> None:
     dora = person("dora", "view_periodictask", "change_periodictask")
 

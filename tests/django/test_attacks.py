@@ -44,12 +44,12 @@ def harmless(seen: Seen) -> bool:
     )
 
 
-@pytest.mark.parametrize("model", ["periodictask", "job", "taskgroup", "node", "change"])
+@pytest.mark.parametrize("model", ["periodictask", "job", "taskgroup", "change"])
 def test_lists_escape_what_rows_contain(poisoned: Situation, anna: Visitor, model: str) -> None:
     seen = anna.open(f"/admin/pgbeat/{model}/")
 
     assert 200 == seen.status
-    assert "alert(1)" in seen.html or model == "node"
+    assert "alert(1)" in seen.html
     assert harmless(seen)
 
 

@@ -40,7 +40,7 @@ def test_migrate_makes_the_schema_and_permissions(session: Session) -> None:
     known = set(Permission.objects.filter(content_type__app_label="pgbeat").values_list("codename", flat=True))
     assert known == {
         *("add_periodictask", "change_periodictask", "delete_periodictask", "view_periodictask"),
-        *("change_job", "view_job", "change_taskgroup", "view_taskgroup", "view_node", "view_change"),
+        *("change_job", "view_job", "change_taskgroup", "view_taskgroup", "view_change"),
     }
 
 

@@ -46,7 +46,7 @@ class Visitor:
     def _seen(answer: Any) -> Seen:
         html = b"".join(answer.streaming_content) if answer.streaming else answer.content
         found = seen(answer.status_code, answer.headers, html.decode())
-        for other in ("_addanother", "_continue", "look"):  # a browser sends the button that was pressed
+        for other in ("_addanother", "_continue"):  # a browser sends the button that was pressed
             found.fields.pop(other, None)
         return found
 

@@ -10,11 +10,10 @@ from django.contrib import admin
 
 from celery_pgbeat.django import models
 from celery_pgbeat.django.admin.jobs import JobAdmin
-from celery_pgbeat.django.admin.others import ChangeAdmin, NodeAdmin, TaskGroupAdmin
+from celery_pgbeat.django.admin.others import ChangeAdmin, TaskGroupAdmin
 from celery_pgbeat.django.admin.tasks import PeriodicTaskAdmin
 
 admin.site.register(models.PeriodicTask, PeriodicTaskAdmin)
 admin.site.register(models.Job, JobAdmin)
 admin.site.register(models.TaskGroup, TaskGroupAdmin)
-admin.site.register(models.Node, NodeAdmin)
 admin.site.register(models.Change, ChangeAdmin)

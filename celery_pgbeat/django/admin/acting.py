@@ -26,11 +26,10 @@ from celery_pgbeat.errors import PgBeatError
 from celery_pgbeat.safe_text import one_line
 from celery_pgbeat.web.access import Person
 from celery_pgbeat.web.actions import ACTIONS, DONE
-from celery_pgbeat.web.actions.action import About, Action, Call, Field, Look
+from celery_pgbeat.web.actions.action import About, Action, Call, Field
 from celery_pgbeat.web.failures import said_of_change
 from celery_pgbeat.web.form import Form, Wrong
 from celery_pgbeat.web.page import Query
-from celery_pgbeat.web.words import in_full, number
 
 MOST = 200  # rows that one action takes
 BOX = "on"  # what a ticked box sends
@@ -73,28 +72,19 @@ class Asked:
         word: of the action.
         action: what is to be done.
         keys: of the rows.
-        also: further parameters of the action.
         form: what is typed.
         about: what is known of the only row.
-        looked: what it would do, in sentences; empty before that was looked at.
     """
 
     word: str
     action: Action
     keys: Sequence[str]
-    also: Mapping[str, str]
     form: forms.Form
     about: About = field(default_factory=About)
-    looked: Sequence[str] = ()
 
     def subject(self, key: str) -> Query:
         """Return what one row is called in the dashboard's addresses."""
-        return Query({**self.also, self.action.parameter: key})
-
-    @property
-    def may_send(self) -> bool:
-        """Whether the form may be sent: where a look has to come first, after that."""
-        return bool(self.looked) or not self.action.must_look
+        return Query({self.action.parameter: key})
 
 
 class ActingAdmin(KeysetAdmin):
@@ -125,9 +115,7 @@ class ActingAdmin(KeysetAdmin):
         known: dict[str, Any] = super().get_actions(request)
         if self.has_change_permission(request) and "_popup" not in request.GET:
             for word in self.acts:
-                action = ACTIONS[word]
-                if not action.also and not action.must_look:  # these are about one row
-                    known[word] = (_ticked(word), word, f"{action.button}…")
+                known[word] = (_ticked(word), word, f"{ACTIONS[word].button}…")
         return known
 
     def act(self, request: Any, word: str) -> HttpResponse:
@@ -138,17 +126,15 @@ class ActingAdmin(KeysetAdmin):
             raise PermissionDenied
         action = ACTIONS[word]
         if request.method != "POST":
-            return self.ask(request, word, request.GET.getlist("key"), request.GET)
+            return self.ask(request, word, request.GET.getlist("key"))
         keys = self._allowed(request, _checked(request.POST.getlist("key")))
-        asked = Asked(word, action, keys, _also(action, request.POST), form_of(action, request.POST))
-        if not asked.form.is_valid():
-            return self._shown(request, asked)
-        return self._looked(request, asked) if "look" in request.POST else self._carried_out(request, asked)
+        asked = Asked(word, action, keys, form_of(action, request.POST))
+        return self._carried_out(request, asked) if asked.form.is_valid() else self._shown(request, asked)
 
-    def ask(self, request: Any, word: str, keys: Sequence[str], also: Any) -> HttpResponse:
+    def ask(self, request: Any, word: str, keys: Sequence[str]) -> HttpResponse:
         """Show the form of an action for these rows."""
         action = ACTIONS[word]
-        asked = Asked(word, action, self._allowed(request, _checked(keys)), _also(action, also), form_of(action))
+        asked = Asked(word, action, self._allowed(request, _checked(keys)), form_of(action))
         if len(asked.keys) == 1:
             beat = JoinedBeat()
             try:
@@ -157,8 +143,6 @@ class ActingAdmin(KeysetAdmin):
             except PgBeatError as error:
                 about = About(refusal=said_of_change(error))
             asked = replace(asked, form=form_of(action, initial=about.values), about=about)
-        elif action.must_look:
-            asked = replace(asked, about=About(refusal="Choose one row: what it would do has to be looked at first."))
         return self._shown(request, asked)
 
     def may_act_on(self, request: Any, obj: Any) -> bool:
@@ -200,23 +184,6 @@ class ActingAdmin(KeysetAdmin):
         except ValidationError:  # no id of a job
             is_hidden = False
         return None if is_hidden else self.model(pk=key)
-
-    def _looked(self, request: Any, asked: Asked) -> HttpResponse:
-        """Show what an action would do with the only row."""
-        if asked.action.look is None or len(asked.keys) != 1:
-            raise SuspiciousOperation("There is nothing to look at")
-        beat = JoinedBeat()
-        try:
-            with beat.database.reading():
-                look = asked.action.look(beat, asked.subject(asked.keys[0]), _typed(asked.form))
-        except Wrong as wrong:
-            return self._refused(request, asked, wrong.field, wrong.sentence)
-        except PgBeatError as error:
-            return self._refused(request, asked, "", said_of_change(error))
-        data = request.POST.copy()
-        data["seen"] = look.seen
-        form = form_of(asked.action, data)
-        return self._shown(request, replace(asked, form=form, looked=SAID_OF_LOOK[look.template](look)))
 
     def _refused(self, request: Any, asked: Asked, at: str, sentence: str) -> HttpResponse:
         asked.form.add_error(at if at in asked.form.fields else None, sentence)
@@ -266,29 +233,6 @@ class ActingAdmin(KeysetAdmin):
         return TemplateResponse(request, "admin/pgbeat/act.html", context, status=status)
 
 
-def _also(action: Action, given: Any) -> dict[str, str]:
-    return {name: given[name] for name in action.also if name in given}
-
-
-def _of_backfill(look: Look) -> Sequence[str]:
-    it = look.values["it"]
-    more = it.to_submit - len(it.first)
-    known = "The history is empty: all occurrences count as missing."
-    if it.history_since is not None:
-        known = f"The history begins {in_full(it.history_since)}: older occurrences count as missing."
-    return [
-        f"{number(it.to_submit, 'job')} would be sent of {number(it.total, 'occurrence')} from {in_full(it.since)} to "
-        f"{in_full(it.until)}; {it.skipped:,} need none.",
-        *([f"{it.undecided:,} more are still to be decided by the schedule."] if it.undecided else ()),
-        *map(in_full, it.first),
-        *([f"and {more:,} more"] if more else ()),
-        *([known] if it.history_since is None or it.history_since > it.since else ()),
-    ]
-
-
-SAID_OF_LOOK: Mapping[str, Callable[[Look], Sequence[str]]] = {"backfill": _of_backfill}
-
-
 def _checked(keys: Sequence[str]) -> list[str]:
     if not 0 < len(keys) <= MOST:
         raise SuspiciousOperation(f"An action takes 1 to {MOST} rows, not {len(keys)}")
@@ -303,7 +247,7 @@ def _ticked(word: str) -> Callable[[Any, Any, Any], HttpResponse | None]:
         if request.POST.get("select_across") == "1" or len(keys) > MOST:
             model_admin.message_user(request, "Choose the rows on the page: nothing was done.", messages.ERROR)
             return None
-        answer: HttpResponse = model_admin.ask(request, word, keys, {})
+        answer: HttpResponse = model_admin.ask(request, word, keys)
         return answer
 
     return ask

@@ -1,4 +1,4 @@
-"""Groups, nodes, and who changed what."""
+"""Groups, and who changed what."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from django.contrib import admin
 from celery_pgbeat.django.admin.acting import ActingAdmin
 from celery_pgbeat.django.admin.keyset import LookOnly, Read, choice_filter, instance_of, line, text_filter
 from celery_pgbeat.django.joined import JoinedBeat
-from celery_pgbeat.django.models import Change, Node, TaskGroup
+from celery_pgbeat.django.models import Change, TaskGroup
 from celery_pgbeat.safe_text import one_line
 from celery_pgbeat.web.page import Query
 
-MOST_GROUPS, CHANGES, MOST_NODES = 200, 50, 500  # that one page shows
+MOST_GROUPS, CHANGES = 200, 50  # that one page shows
 KINDS = ("periodic_task", "group", "window")
 
 
@@ -55,18 +55,6 @@ class TaskGroupAdmin(ActingAdmin, LookOnly):
     def waiting(self, group: Any) -> int:
         """Return how many of its jobs wait for a place."""
         return int(group.row["waiting"])
-
-
-class NodeAdmin(LookOnly):
-    """Beats and workers that were seen within a day."""
-
-    list_display = (line("hostname"), "pid", "role", line("version"), "started_at", "last_seen_at", "tracking", "mode")
-    list_display_links = None
-    actions = None
-
-    def read_page(self, beat: JoinedBeat, query: Query) -> Read:
-        """Read the nodes."""
-        return Read(list(Node.objects.all()[:MOST_NODES]))
 
 
 class ChangeAdmin(LookOnly):

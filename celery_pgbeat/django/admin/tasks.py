@@ -9,7 +9,7 @@ from django.contrib import admin, messages
 from django.contrib.admin.utils import flatten_fieldsets
 from django.core.exceptions import PermissionDenied
 from django.http import HttpResponse, HttpResponseRedirect
-from django.urls import NoReverseMatch, path, reverse
+from django.urls import path, reverse
 from django.utils.http import urlencode
 
 from celery_pgbeat.django.admin.acting import ActingAdmin
@@ -17,7 +17,7 @@ from celery_pgbeat.django.admin.definition_form import DefinitionForm
 from celery_pgbeat.django.admin.keyset import Read, choice_filter, instance_of, is_acting, line, text_filter
 from celery_pgbeat.django.joined import JoinedBeat
 from celery_pgbeat.django.models import PeriodicTask
-from celery_pgbeat.django.rights import LOOK, name_of
+from celery_pgbeat.django.rights import name_of
 from celery_pgbeat.django.schedule_field import described
 from celery_pgbeat.errors import InvalidSchedule, MissingExtra, PgBeatError
 from celery_pgbeat.safe_text import one_line
@@ -25,11 +25,7 @@ from celery_pgbeat.web.actions import ACTIONS
 from celery_pgbeat.web.definition_form import FIRST, NEVER_OF_SENSITIVE, REPLACING, SECTIONS, refusal_of
 from celery_pgbeat.web.failures import said_of_change
 from celery_pgbeat.web.page import Query
-from celery_pgbeat.web.pages.task import read_task
 from celery_pgbeat.web.pages.tasks import STATES, read_tasks
-from celery_pgbeat.web.words import span
-
-JOBS = 20  # that the form shows
 
 
 class PeriodicTaskAdmin(ActingAdmin):
@@ -47,7 +43,7 @@ class PeriodicTaskAdmin(ActingAdmin):
     search_help_text = "A part of the name."
     page_parameters = ("after",)
     change_form_template = "admin/pgbeat/periodictask/change_form.html"
-    acts: ClassVar = ("pause", "resume", "trigger", "backfill", "take-over", "revert")
+    acts: ClassVar = ("pause", "resume", "trigger", "take-over")
 
     def read_page(self, beat: JoinedBeat, query: Query) -> Read:
         """Read the rows that the dashboard would show."""
@@ -157,7 +153,7 @@ class PeriodicTaskAdmin(ActingAdmin):
             return HttpResponse(one_line(str(error)), content_type="text/plain; charset=utf-8")
 
     def render_change_form(self, request: Any, context: Any, *args: Any, **given: Any) -> HttpResponse:
-        """Add why it runs or not, its next runs, its latest jobs and what may be done."""
+        """Add why it runs or not, and what may be done."""
         if context.get("original") is not None:
             context.update(self._around(request, context["original"]))
         return super().render_change_form(request, context, *args, **given)
@@ -165,19 +161,13 @@ class PeriodicTaskAdmin(ActingAdmin):
     def _around(self, request: Any, task: Any) -> Mapping[str, Any]:
         beat = JoinedBeat()
         with beat.database.reading():
-            page = read_task(beat, Query({"name": task.pk})).values
-        may_act = self.may_act_on(request, task)
+            explanation = beat.explain(task.pk)
+        words = _offered(task) if self.may_act_on(request, task) else ()
         key = urlencode({"key": task.pk})
         return {
             "refusal": _refusal(task),
-            "explanation": one_line(page["explanation"]),
-            "upcoming": page["upcoming"],
-            "no_upcoming": page["no_upcoming"],
-            "runs": [(run, span(run.took)) for run in page["runs"][:JOBS]],
-            "changes": page["changes"],
-            "act_links": [(ACTIONS[word].title, f"{self.act_url(word)}?{key}") for word in _offered(task) if may_act],
-            "revert_url": f"{self.act_url('revert')}?{key}" if may_act and _refusal(task) is None else None,
-            "dashboard_url": _dashboard_url(task.pk) if request.user.has_perm(LOOK) else None,
+            "explanation": one_line(explanation),
+            "act_links": [(ACTIONS[word].title, f"{self.act_url(word)}?{key}") for word in words],
         }
 
 
@@ -201,14 +191,5 @@ def _offered(task: Any) -> Sequence[str]:
     return (
         "resume" if not task.enabled else "pause",
         "trigger",
-        *(["backfill"] if task.schedule else ()),
         *(["take-over"] if _refusal(task) else ()),
     )
-
-
-def _dashboard_url(name: str) -> str | None:
-    """Return the address of a task in the dashboard; None if the project has not mounted it."""
-    try:
-        return f"{reverse('pgbeat:page', args=['task'])}?{urlencode({'name': name})}"
-    except NoReverseMatch:
-        return None
