@@ -15,23 +15,23 @@ from celery_pgbeat.cli.ids import SHORT
 from celery_pgbeat.cli.output import as_json, print_json, text
 from celery_pgbeat.cli.table import Column, print_table
 from celery_pgbeat.cli.target import Target
-from celery_pgbeat.cli.times import instant, with_utc
+from celery_pgbeat.cli.times import with_utc
 
 if TYPE_CHECKING:
     from celery_pgbeat.api import Backfill
 
 SUMMARY = ("state", "total", "submitted", "skipped", "active", "problem")
 COLUMNS = (
-    Column("BACKFILL", "id", lambda one: str(one.id), short=lambda one: str(one.id)[:SHORT]),
-    Column("PERIODIC TASK", "periodic_task", lambda one: text(one.periodic_task), whole=True),
-    Column("STATE", "state", lambda one: one.state, colours={"finished": "green", "cancelled": "yellow"}),
+    Column("BACKFILL", "id", short=lambda one: str(one.id)[:SHORT]),
+    Column("PERIODIC TASK", "periodic_task", whole=True),
+    Column("STATE", "state", colours={"finished": "green", "cancelled": "yellow"}),
     Column("DECIDED", "total", lambda one: f"{one.submitted + one.skipped} of {text(one.total)}"),
-    Column("SUBMITTED", "submitted", lambda one: str(one.submitted), rank=4),
-    Column("ACTIVE", "active", lambda one: str(one.active)),
-    Column("SINCE", "since", lambda one: instant(one.since), rank=2),
-    Column("UNTIL", "until", lambda one: instant(one.until), rank=2),
-    Column("MODE", "mode", lambda one: one.mode, rank=3),
-    Column("PROBLEM", "problem", lambda one: text(one.problem), beneath=True),
+    Column("SUBMITTED", "submitted", rank=4),
+    Column("ACTIVE", "active"),
+    Column("SINCE", "since", rank=2),
+    Column("UNTIL", "until", rank=2),
+    Column("MODE", "mode", rank=3),
+    Column("PROBLEM", "problem", beneath=True),
 )
 
 

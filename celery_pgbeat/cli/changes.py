@@ -9,9 +9,10 @@ import click
 from celery_pgbeat.cli.completion import periodic_task_names
 from celery_pgbeat.cli.failure import ApiCommand
 from celery_pgbeat.cli.output import as_json, print_json, text
-from celery_pgbeat.cli.table import EMPTY, Column, print_table
+from celery_pgbeat.cli.table import Column, print_table
 from celery_pgbeat.cli.target import Target
-from celery_pgbeat.cli.times import instant, with_utc
+from celery_pgbeat.cli.terminal import EMPTY
+from celery_pgbeat.cli.times import with_utc
 
 if TYPE_CHECKING:
     from celery_pgbeat.api import Change
@@ -31,16 +32,16 @@ def _difference(change: Change, column: str) -> str:
 
 
 COLUMNS = (
-    Column("CHANGE", "id", lambda one: str(one.id)),
-    Column("WHEN", "at", lambda one: instant(one.at)),
-    Column("WHO", "who", lambda one: text(one.who), least=9),
-    Column("ACTION", "action", lambda one: one.action, colours={"removed": "red", "created": "green"}),
-    Column("NAME", "name", lambda one: text(one.name), whole=True),
-    Column("REVISION", "revision", lambda one: text(one.revision), rank=1),
-    Column("ROLE", "role", lambda one: text(one.role), rank=4),
-    Column("KIND", "kind", lambda one: one.kind, rank=4),
+    Column("CHANGE", "id"),
+    Column("WHEN", "at"),
+    Column("WHO", "who", least=9),
+    Column("ACTION", "action", colours={"removed": "red", "created": "green"}),
+    Column("NAME", "name", whole=True),
+    Column("REVISION", "revision", rank=1),
+    Column("ROLE", "role", rank=4),
+    Column("KIND", "kind", rank=4),
     Column("WHAT", "after", what, beneath=True),
-    Column("REASON", "reason", lambda one: text(one.reason), beneath=True),
+    Column("REASON", "reason", beneath=True),
 )
 
 

@@ -14,8 +14,9 @@ import click
 from celery_pgbeat.cli.failure import ApiCommand, Failure
 from celery_pgbeat.cli.instants import read_instant
 from celery_pgbeat.cli.output import as_json, number, print_json, text
-from celery_pgbeat.cli.table import EMPTY, Column, print_table
+from celery_pgbeat.cli.table import Column, print_table
 from celery_pgbeat.cli.target import Target
+from celery_pgbeat.cli.terminal import EMPTY
 from celery_pgbeat.cli.times import instant, with_utc
 
 if TYPE_CHECKING:
@@ -221,7 +222,7 @@ def _first(one: Compared) -> str:
 
 
 COLUMNS = (
-    Column("NAME", "name", lambda one: text(one.name), whole=True),
+    Column("NAME", "name", whole=True),
     Column("BOTH", "both", lambda one: f"{one.both:,}"),
     Column("ONLY THEIRS", "only_theirs", lambda one: f"{len(one.only_theirs):,}" if one.only_theirs else EMPTY),
     Column("ONLY OURS", "only_ours", lambda one: f"{len(one.only_ours):,}" if one.only_ours else EMPTY),

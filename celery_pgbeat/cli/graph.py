@@ -12,8 +12,9 @@ from celery_pgbeat.cli.graph_dot import dot_of
 from celery_pgbeat.cli.graph_lines import lines_of, runs_in_words
 from celery_pgbeat.cli.output import as_json, print_json, row_as_dict, say, text
 from celery_pgbeat.cli.states import OF_TASKS
-from celery_pgbeat.cli.table import EMPTY, Column, print_table
+from celery_pgbeat.cli.table import Column, print_table
 from celery_pgbeat.cli.target import Target
+from celery_pgbeat.cli.terminal import EMPTY
 from celery_pgbeat.cli.times import localised, with_utc
 
 COLUMNS = (

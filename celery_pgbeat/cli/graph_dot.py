@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from celery_pgbeat.api.graph import Graph, GraphNode
 from celery_pgbeat.cli.graph_lines import runs_in_words
-from celery_pgbeat.cli.table import EMPTY
+from celery_pgbeat.cli.terminal import EMPTY
 from celery_pgbeat.cli.times import localised
 from celery_pgbeat.safe_text import one_line
 

@@ -10,7 +10,7 @@ from collections import deque
 from typing import NamedTuple
 
 from celery_pgbeat.api.graph import Graph, GraphNode, after_in_words
-from celery_pgbeat.cli.table import EMPTY
+from celery_pgbeat.cli.terminal import EMPTY
 
 DEEPEST = 12  # levels of one tree; what comes after them begins a new one
 LAST, NOT_LAST = ("└─ ", "   "), ("├─ ", "│  ")  # before a task, and before what runs after it

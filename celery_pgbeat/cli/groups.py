@@ -33,14 +33,14 @@ def rules_of(group: TaskGroup) -> str:
 
 
 COLUMNS = (
-    Column("GROUP", "name", lambda group: text(group.name), whole=True),
+    Column("GROUP", "name", whole=True),
     Column("STATE", "state", state_of, colours={"paused": "yellow", "full": "yellow", "waiting": "yellow"}),
-    Column("TASKS", "tasks", lambda group: str(group.tasks)),
-    Column("ACTIVE", "active", lambda group: str(group.active)),
-    Column("LIMIT", "max_active", lambda group: text(group.max_active)),
-    Column("WAITING", "waiting", lambda group: str(group.waiting)),
+    Column("TASKS", "tasks"),
+    Column("ACTIVE", "active"),
+    Column("LIMIT", "max_active"),
+    Column("WAITING", "waiting"),
     Column("RULES", "rules", lambda group: text(rules_of(group)), beneath=True),
-    Column("REASON", "pause_reason", lambda group: text(group.pause_reason), beneath=True),
+    Column("REASON", "pause_reason", beneath=True),
 )
 
 

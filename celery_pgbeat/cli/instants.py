@@ -13,8 +13,9 @@ from zoneinfo import ZoneInfo
 
 import click
 
-from celery_pgbeat.cli.table import EMPTY, Column, print_table
+from celery_pgbeat.cli.table import Column, print_table
 from celery_pgbeat.cli.target import Target
+from celery_pgbeat.cli.terminal import EMPTY
 from celery_pgbeat.cli.times import in_zone
 from celery_pgbeat.typed_instants import DAYS, parse_instant
 

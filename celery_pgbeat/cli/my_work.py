@@ -13,18 +13,18 @@ from celery_pgbeat.cli.owners import with_owner, with_roles
 from celery_pgbeat.cli.states import OF_JOBS
 from celery_pgbeat.cli.table import Column, print_table
 from celery_pgbeat.cli.target import Target
-from celery_pgbeat.cli.times import instant, with_utc
+from celery_pgbeat.cli.times import with_utc
 
 COLUMNS = (
-    Column("JOB", "id", lambda one: str(one.id), short=lambda one: str(one.id)[:SHORT]),
-    Column("PERIODIC TASK", "periodic_task", lambda one: text(one.periodic_task), whole=True),
-    Column("STATE", "state", lambda one: text(one.state), colours=OF_JOBS),
-    Column("SCHEDULED FOR", "scheduled_for", lambda one: instant(one.scheduled_for), rank=2),
-    Column("DUE BY", "due_by", lambda one: instant(one.due_by)),
+    Column("JOB", "id", short=lambda one: str(one.id)[:SHORT]),
+    Column("PERIODIC TASK", "periodic_task", whole=True),
+    Column("STATE", "state", colours=OF_JOBS),
+    Column("SCHEDULED FOR", "scheduled_for", rank=2),
+    Column("DUE BY", "due_by"),
     Column("OVERDUE", "overdue", lambda one: "overdue" if one.overdue else "-", colours={"overdue": "red"}),
-    Column("ASKED TO", "stop_request", lambda one: text(one.stop_request), rank=2),
+    Column("ASKED TO", "stop_request", rank=2),
     Column("FOR", "target", lambda one: text(", ".join(one.target) if one.target else None), rank=1, least=10),
-    Column("SUBJECT", "subject", lambda one: text(one.subject), beneath=True),
+    Column("SUBJECT", "subject", beneath=True),
 )
 
 

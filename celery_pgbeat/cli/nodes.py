@@ -11,8 +11,9 @@ import click
 from celery_pgbeat.cli.choices import Choice
 from celery_pgbeat.cli.failure import ApiCommand
 from celery_pgbeat.cli.output import as_json, print_json, text
-from celery_pgbeat.cli.table import EMPTY, Column, print_table
+from celery_pgbeat.cli.table import Column, print_table
 from celery_pgbeat.cli.target import Target
+from celery_pgbeat.cli.terminal import EMPTY
 from celery_pgbeat.cli.times import from_now, instant, with_utc
 
 KEYS = ("id", "role", "hostname", "pid", "version", "started_at", "last_seen_at", "tracking", "mode", "alive", "jobs")

@@ -12,7 +12,7 @@ from typing import IO, Any
 
 import click
 
-from celery_pgbeat.cli.table import EMPTY, GAP, terminal_width, wrapped
+from celery_pgbeat.cli.terminal import EMPTY, GAP, terminal_width, wrapped
 from celery_pgbeat.cli.times import instant
 from celery_pgbeat.redaction import ARGUMENTS, MASK
 from celery_pgbeat.safe_text import json_lines, one_line

@@ -11,7 +11,7 @@ from typing import Protocol
 
 import click
 
-from celery_pgbeat.cli.table import cut
+from celery_pgbeat.cli.terminal import cut
 
 LINE_EVERY = 5.0  # seconds between two lines where there is no terminal
 UP_AND_CLEAR = "\x1b[{}F\x1b[J"  # go up this number of lines, and clear everything below

@@ -11,23 +11,19 @@ than the terminal is wide:
 
 from __future__ import annotations
 
-import shutil
-import sys
-import textwrap
-import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import IO, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import click
 
-GAP = "  "
-NARROWEST = 40  # characters; a terminal that says it has fewer is not believed
+from celery_pgbeat.cli.output import text
+from celery_pgbeat.cli.terminal import EMPTY, GAP, columns_of, cut, terminal_width, wrapped
+
 FOR_A_NAME = 0.375  # of the terminal's width: a longer name has a line of its own
 EXTRA = 3  # a column of this rank or higher is shown only where no other has to be cut for it
 INDENT = "    "  # before the lines beneath a row
 MOST_BENEATH = 5  # lines of one text beneath a row
-EMPTY = "-"
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +33,7 @@ class Column:
     Attributes:
         heading: what stands above it.
         key: the key of --json that has its value.
-        cell: what it shows of a row; EMPTY for nothing.
+        cell: what it shows of a row, EMPTY for nothing; by default the row's value of that key.
         short: what it shows of a row on a terminal, where that is shorter.
         rank: 0 is always shown; of the others the highest is left out first.
         least: it may be cut to this number of characters; None for never.
@@ -48,13 +44,20 @@ class Column:
 
     heading: str
     key: str
-    cell: Callable[[Any], str]
+    cell: Callable[[Any], str] | None = None
     short: Callable[[Any], str] | None = None
     rank: int = 0
     least: int | None = None
     whole: bool = False
     beneath: bool = False
     colours: Mapping[str, str] = field(default_factory=dict)
+
+    def of(self, row: Any, *, in_short: bool) -> str:
+        """Return what it shows of a row."""
+        cell = (self.short if in_short else None) or self.cell
+        if cell is not None:
+            return cell(row)
+        return text(row[self.key] if isinstance(row, Mapping) else getattr(row, self.key))
 
 
 class Line(NamedTuple):
@@ -80,19 +83,9 @@ def print_table(columns: Sequence[Column], rows: Sequence[Any]) -> None:
             click.echo(line.styled)
 
 
-def terminal_width(stream: IO[Any] | None = None) -> int | None:
-    """Return how wide the terminal is (COLUMNS, if that is set); None if the stream, or stdout, is not a terminal."""
-    if not (stream or sys.stdout).isatty():
-        return None
-    return max(shutil.get_terminal_size().columns, NARROWEST)
-
-
 def lay_out(columns: Sequence[Column], rows: Sequence[Any], width: int | None) -> Table:
     """Lay a table out for a terminal of this width; None for a pipe."""
-    cells = {
-        column.heading: [(column.short or column.cell if width else column.cell)(row) for row in rows]
-        for column in columns
-    }
+    cells = {column.heading: [column.of(row, in_short=width is not None) for row in rows] for column in columns}
     if width is None:
         return _written(columns, _widest(columns, cells), [], cells, None)
     shown = [column for column in columns if not _is_noise(column, cells[column.heading])]
@@ -115,37 +108,6 @@ def lay_out(columns: Sequence[Column], rows: Sequence[Any], width: int | None) -
         spare -= grown - least[column.heading]
         least[column.heading] = grown
     return _written(inline, least, beneath, cells, width)
-
-
-def wrapped(text: str, width: int, most: int | None = None) -> list[str]:
-    """Return a text as lines of at most this width."""
-    lines = textwrap.wrap(text, width, max_lines=most, placeholder=" …", break_on_hyphens=False) or [""]
-    if all(columns_of(line) <= width for line in lines):
-        return lines
-    return [cut(line, width) for line in textwrap.wrap(text, width // 2, max_lines=most, placeholder=" …")]
-
-
-def cut(text: str, width: int) -> str:
-    """Return a text that takes at most this number of columns of a terminal."""
-    if columns_of(text) <= width:
-        return text
-    kept, used = "", 1
-    for letter in text:
-        used += columns_of(letter)
-        if used > width:
-            break
-        kept += letter
-    return f"{kept}…"
-
-
-def columns_of(text: str) -> int:
-    """Return how many columns of a terminal a text takes: letters of East Asia take two, marks none."""
-    if text.isascii():
-        return len(text)
-    return sum(
-        0 if unicodedata.combining(letter) else 2 if unicodedata.east_asian_width(letter) in "WF" else 1
-        for letter in text
-    )
 
 
 def _is_noise(column: Column, cells: Sequence[str]) -> bool:
@@ -198,8 +160,8 @@ def _written(
     for number in range(max((len(column) for column in cells.values()), default=0)):
         lines = _row(inline, widths, {heading: column[number] for heading, column in cells.items()}, width)
         for column in beneath:
-            if width and (text := cells[column.heading][number]) not in ("", EMPTY):
-                for piece in wrapped(text, width - len(INDENT), MOST_BENEATH):
+            if width and (cell := cells[column.heading][number]) not in ("", EMPTY):
+                for piece in wrapped(cell, width - len(INDENT), MOST_BENEATH):
                     lines.append(Line(INDENT + piece, INDENT + piece))
         rows.append(lines)
     return Table(heading, rows)
@@ -212,13 +174,13 @@ def _row(
     pieces = []
     before = 0  # how many cells stand in the line of the name
     for at, column in enumerate(inline):
-        text, room = cells[column.heading], widths[column.heading]
-        if column.whole and columns_of(text) > room:
+        cell, room = cells[column.heading], widths[column.heading]
+        if column.whole and columns_of(cell) > room:
             before = at + 1
         elif width is not None:
-            text = cut(text, room)
-        colour = column.colours.get(text.partition(" ")[0].rstrip(","))
-        pieces.append((text, room, {"fg": colour} if colour else {}))
+            cell = cut(cell, room)
+        colour = column.colours.get(cell.partition(" ")[0].rstrip(","))
+        pieces.append((cell, room, {"fg": colour} if colour else {}))
     if not before or before == len(pieces):
         return [_line(pieces, width)]
     blank: list[tuple[str, int, dict[str, Any]]] = [("", room, {}) for _, room, _ in pieces[:before]]
@@ -227,10 +189,10 @@ def _row(
 
 def _line(pieces: Sequence[tuple[str, int, Mapping[str, Any]]], width: int | None) -> Line:
     plain, styled = "", ""
-    for at, (text, room, style) in enumerate(pieces):
-        padding = "" if at == len(pieces) - 1 else " " * (room - columns_of(text)) + GAP
-        plain += text + padding
-        styled += (click.style(text, **style) if style else text) + padding
+    for at, (cell, room, style) in enumerate(pieces):
+        padding = "" if at == len(pieces) - 1 else " " * (room - columns_of(cell)) + GAP
+        plain += cell + padding
+        styled += (click.style(cell, **style) if style else cell) + padding
     if width is not None and columns_of(plain) > width:
         return Line(cut(plain, width), cut(plain, width))
     return Line(plain.rstrip(), styled.rstrip())

@@ -14,8 +14,9 @@ from celery_pgbeat.cli.completion import periodic_task_names, zone_names
 from celery_pgbeat.cli.failure import ApiCommand
 from celery_pgbeat.cli.instants import both_as_dict, print_instants, read_coming_instant
 from celery_pgbeat.cli.output import as_json, print_json, print_pairs, text
-from celery_pgbeat.cli.table import EMPTY, Column, print_table
+from celery_pgbeat.cli.table import Column, print_table
 from celery_pgbeat.cli.target import Target
+from celery_pgbeat.cli.terminal import EMPTY
 from celery_pgbeat.cli.times import from_now, in_zone, instant, localised, with_utc
 
 if TYPE_CHECKING:
@@ -137,8 +138,8 @@ class RunAt(NamedTuple):
 COLUMNS = (
     Column("NAME", "name", lambda run: text(run.run.name), whole=True),
     Column("DUE", "next_run_at", lambda run: from_now(run.run.next_run_at, run.now)),
-    Column("NEXT RUN", "next_run_at", lambda run: run.next_run_at),
-    Column("PLANNED FOR", "planned_for", lambda run: run.planned_for, short=lambda run: run.moved_from, rank=1),
+    Column("NEXT RUN", "next_run_at"),
+    Column("PLANNED FOR", "planned_for", short=lambda run: run.moved_from, rank=1),
     Column("EXPECTED", "after", lambda run: run.expected, beneath=True),
 )
 

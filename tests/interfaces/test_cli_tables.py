@@ -12,7 +12,8 @@ from click.testing import CliRunner, Result
 
 from celery_pgbeat.cli import main
 from celery_pgbeat.cli.job_columns import COLUMNS as OF_JOBS
-from celery_pgbeat.cli.table import Column, columns_of
+from celery_pgbeat.cli.table import Column
+from celery_pgbeat.cli.terminal import columns_of
 from tests.harness.cli_shapes import SHAPES, WITH_WORDS, fault
 from tests.harness.every_state import ERROR, FINAL, LONG, fill
 from tests.harness.session import Session

@@ -12,7 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from celery_pgbeat.cli.output import lines_of
-from celery_pgbeat.cli.table import MOST_BENEATH, Column, Table, columns_of, cut, lay_out, wrapped
+from celery_pgbeat.cli.table import MOST_BENEATH, Column, Table, lay_out
+from celery_pgbeat.cli.terminal import columns_of, cut, wrapped
 
 WIDTHS = (40, 80, 100, 120, 200)
 LETTERS = st.text(st.characters(exclude_categories=("C", "Z", "M")), min_size=1, max_size=150)

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from celery_pgbeat.cli.table import EMPTY, Column, lay_out
+from celery_pgbeat.cli.table import Column, lay_out
+from celery_pgbeat.cli.terminal import EMPTY
 
 COLOURS = {"killed": "red", "frozen": "yellow"}
 BEAT = "{:<8} pid {:<8} {:<8} {:>6} sent"
@@ -81,8 +82,8 @@ def _started(tick: Tick) -> str:
 
 
 TICKS = (
-    Column("PERIODIC TASK", "name", lambda tick: tick.name, whole=True),
-    Column("MADE BY", "made_by", lambda tick: tick.made_by),
+    Column("PERIODIC TASK", "name", whole=True),
+    Column("MADE BY", "made_by"),
     Column("SCHEDULE", "schedule", lambda tick: tick.schedule or EMPTY, rank=3, least=14),
     Column("LATEST TICK", "scheduled_for", _instant),
     Column("SENT BY", "sent_by", lambda tick: tick.sent_by or EMPTY),

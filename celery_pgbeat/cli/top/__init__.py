@@ -12,8 +12,8 @@ from celery_pgbeat.cli.failure import ApiCommand
 from celery_pgbeat.cli.keys import quit_key
 from celery_pgbeat.cli.output import as_json, print_json
 from celery_pgbeat.cli.screen import Screen
-from celery_pgbeat.cli.table import cut, terminal_width
 from celery_pgbeat.cli.target import Target
+from celery_pgbeat.cli.terminal import cut, terminal_width
 from celery_pgbeat.cli.times import with_utc
 
 if TYPE_CHECKING:

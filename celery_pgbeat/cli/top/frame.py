@@ -10,7 +10,8 @@ from typing import Any
 
 from celery_pgbeat.cli.job_columns import node_in_short
 from celery_pgbeat.cli.output import number, text
-from celery_pgbeat.cli.table import EMPTY, Column, lay_out
+from celery_pgbeat.cli.table import Column, lay_out
+from celery_pgbeat.cli.terminal import EMPTY
 from celery_pgbeat.cli.times import from_now, instant, span
 
 Row = Mapping[str, Any]
