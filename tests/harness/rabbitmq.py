@@ -18,6 +18,8 @@ from tests.harness.wait import eventually
 # The management plugin only for its way to make virtual hosts, which takes 12 ms where rabbitmqctl takes 2 s.
 _PLUGINS = "[rabbitmq_management].\n"
 NODE = "test@localhost"
+# Erlang's threads wait without turning in a loop, and there are few: many tests share the processors with it.
+_QUIET = "+S 2:2 +sbwt none +sbwtdcpu none +sbwtdio none"
 _EPMD_TIMEOUT = 10.0  # seconds
 
 
@@ -83,6 +85,7 @@ class RabbitMQ(Server):
             "RUNNING_UNDER_SYSTEMD": "true",  # makes the script become the server instead of waiting for it
             "ERL_EPMD_ADDRESS": HOST,
             "ERL_EPMD_PORT": str(self._epmd_port),
+            "RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS": _QUIET,
             "RABBITMQ_NODENAME": NODE,
             "RABBITMQ_NODE_IP_ADDRESS": HOST,
             "RABBITMQ_NODE_PORT": str(self.port),
