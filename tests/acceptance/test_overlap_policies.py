@@ -3,66 +3,60 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
 from tests.harness import checker
 from tests.harness.broker import both_brokers, drain
+from tests.harness.cost import slowness
 from tests.harness.processes import Cluster
 from tests.harness.rows import insert, jobs, row, sql
 from tests.harness.wait import eventually
 
 
-@pytest.mark.slow
-def test_p4_buffer_one_sends_the_buffered_job_as_soon_as_the_running_one_ends(cluster: Cluster) -> None:
-    cluster.worker(concurrency=4)
-    cluster.beat().wait_for_log("works on", 20)
-    insert(cluster.database, "one", "every 1s", args=["one", 3.5], overlap="buffer_one")
-    eventually(lambda: len(cluster.probe.runs("one")) == 3, 30, "three runs")
-
-    first, second, third = cluster.probe.runs("one")
-    assert [] == checker.overlapping([first, second])
-    assert first.finished_at is not None
-    assert second.started_at - first.finished_at < timedelta(seconds=1)
-    # The first that waited, not the latest: it is the tick after the one that ran.
-    assert second.scheduled_for is not None
-    assert first.scheduled_for is not None
-    assert timedelta(seconds=1) == second.scheduled_for - first.scheduled_for
-    assert third.scheduled_for is not None
-    skipped = [job for job in jobs(cluster.database, "one") if job["reason"] == "overlap"]
-    assert skipped
-
-
-@pytest.mark.slow
-def test_p4_buffer_all_runs_every_occurrence_in_order_and_never_two_at_once(cluster: Cluster) -> None:
-    cluster.worker(concurrency=4)
-    for _ in range(2):
-        cluster.beat(wait=False)
-    insert(cluster.database, "all", "every 1s", args=["all", 1.3], overlap="buffer_all", max_runs=6)
-    eventually(lambda: len([run for run in cluster.probe.runs("all") if run.finished_at]) == 6, 40, "six runs")
-
-    runs = cluster.probe.runs("all")
-    instants = [run.scheduled_for for run in runs if run.scheduled_for is not None]
-    assert [instants[0] + timedelta(seconds=n) for n in range(6)] == instants
-    assert [] == checker.overlapping(runs)
-    assert {"succeeded"} == {job["state"] for job in jobs(cluster.database, "all")}
+PINGING = "tests.acceptance.pinging_app"
+POLICIES: dict[str, dict[str, Any]] = {
+    "allow": {"schedule": "every 1s", "args": ["allow", 6], "max_runs": 3},
+    "buffer_one": {"schedule": "every 1s", "args": ["buffer_one", 3.5], "max_runs": 3},
+    "buffer_all": {"schedule": "every 1s", "args": ["buffer_all", 1.3], "max_runs": 6},
+    "cancel_other": {"schedule": "every 4s", "args": ["cancel_other", 60], "max_runs": 2},
+    "terminate_other": {"schedule": "every 4s", "args": ["terminate_other", 60], "max_runs": 2},
+}
 
 
 @both_brokers
 @pytest.mark.slow
-@pytest.mark.parametrize("overlap", ["cancel_other", "terminate_other"])
-def test_p4_cancel_and_terminate_end_the_running_job_for_the_latest_one(cluster: Cluster, overlap: str) -> None:
-    cluster.worker(concurrency=2)
-    cluster.beat().wait_for_log("works on", 20)
-    insert(cluster.database, "other", "every 4s", args=["other", 60], overlap=overlap)
-    eventually(lambda: len(cluster.probe.runs("other")) == 2, 40, "the second one runs")
+def test_p4_each_policy_says_what_becomes_of_a_run_that_is_due_while_another_runs(cluster: Cluster) -> None:
+    """All but `skip`, the default, side by side."""
+    cluster.worker(concurrency=8)
+    for beat in [cluster.beat(wait=False) for _ in range(2)]:
+        beat.wait_for_log("works on", 30)
+    for overlap, columns in POLICIES.items():
+        insert(cluster.database, overlap, overlap=overlap, **columns)
+    eventually(
+        lambda: all(len(cluster.probe.runs(name)) == row["max_runs"] for name, row in POLICIES.items()), 40, "all run"
+    )
+    ended = "select from pgbeat.active_job where periodic_task like 'buffer%%'"
+    eventually(lambda: not sql(cluster.database, ended), 20, "what waited has ended")
 
-    first, second = cluster.probe.runs("other")
-    assert second.scheduled_for is not None
-    assert second.started_at - second.scheduled_for < timedelta(seconds=4)
-    (ended,) = [job for job in jobs(cluster.database, "other") if str(job["id"]) == first.job]
-    assert "revoked" == ended["state"]
-    assert ended["finished_at"] <= second.started_at
+    runs = {name: cluster.probe.runs(name) for name in POLICIES}
+    assert 3 == checker.most_at_once(runs["allow"])
+    assert [] == checker.overlapping(runs["buffer_one"])
+    first, second, _ = runs["buffer_one"]
+    assert second.started_at - first.finished_at < timedelta(seconds=slowness())
+    assert timedelta(seconds=1) == second.scheduled_for - first.scheduled_for, "the first that waited, not the latest"
+    assert [job for job in jobs(cluster.database, "buffer_one") if job["reason"] == "overlap"]
+    instants = [run.scheduled_for for run in runs["buffer_all"]]
+    assert [instants[0] + timedelta(seconds=number) for number in range(6)] == instants
+    assert [] == checker.overlapping(runs["buffer_all"])
+    assert {"succeeded"} == {job["state"] for job in jobs(cluster.database, "buffer_all")}
+    for overlap in ("cancel_other", "terminate_other"):
+        first, second = runs[overlap]
+        assert second.started_at - second.scheduled_for < timedelta(seconds=4)
+        (replaced,) = [job for job in jobs(cluster.database, overlap) if str(job["id"]) == first.job]
+        assert "revoked" == replaced["state"]
+        assert replaced["finished_at"] <= second.started_at
 
 
 @both_brokers
@@ -105,7 +99,7 @@ def test_p5_full_tracking_does_not_block_if_workers_run_without_the_tracker(
     cluster.settings = {"result_backend": redis_url} if backend else {}
     cluster.worker(settings={"imports": []})
     insert(cluster.database, "full", "every 1s", args=["full", 0])
-    cluster.beat().wait_for_log("none of them reports", 120)
+    cluster.beat(app=PINGING).wait_for_log("none of them reports", 120)
 
     eventually(lambda: len(cluster.probe.runs("full")) >= 4, 20, "it goes on")
     ended = {job["state"] for job in jobs(cluster.database, "full")} - {"skipped", "pending"}
@@ -118,7 +112,7 @@ def test_p5_full_tracking_does_not_block_if_workers_run_without_the_tracker(
 def test_a_message_says_that_its_job_is_not_tracked_however_the_job_was_made(cluster: Cluster, broker_url: str) -> None:
     """So a worker needs no statement to know it, and none is early or late."""
     cluster.worker(queues="nothing", settings={"imports": []})  # it answers, and does not report
-    beat = cluster.beat()
+    beat = cluster.beat(app=PINGING)
     beat.wait_for_log("works on", 20)
     insert(cluster.database, "untracked", "every 1s", tracking="send")
     insert(cluster.database, "result", "every 1s", tracking="result", overlap="allow")
