@@ -11,8 +11,9 @@ from celery_pgbeat.choices import BackfillState
 from celery_pgbeat.cli.choices import Choice
 from celery_pgbeat.cli.completion import periodic_task_names
 from celery_pgbeat.cli.failure import ApiCommand
+from celery_pgbeat.cli.filters import with_limit
 from celery_pgbeat.cli.ids import SHORT
-from celery_pgbeat.cli.output import as_json, print_json, text
+from celery_pgbeat.cli.output import as_json, print_json, say_if_more, text
 from celery_pgbeat.cli.table import Column, print_table
 from celery_pgbeat.cli.target import Target
 from celery_pgbeat.cli.times import with_utc
@@ -38,7 +39,7 @@ COLUMNS = (
 @click.command(cls=ApiCommand)
 @click.argument("name", required=False, shell_complete=periodic_task_names)
 @click.option("--state", type=Choice(get_args(BackfillState)), help="Only backfills in this state.")
-@click.option("--limit", type=click.IntRange(min=1), default=50, show_default=True, help="How many to show at most.")
+@with_limit(50)
 @with_utc
 @as_json
 def backfills(name: str | None, state: BackfillState | None, limit: int, as_json: bool) -> None:
@@ -54,8 +55,7 @@ def backfills(name: str | None, state: BackfillState | None, limit: int, as_json
         print_json(found)
         return
     print_table(COLUMNS, found)
-    if len(found) == limit:
-        click.echo("There may be more: give a higher --limit", err=True)
+    say_if_more(found, limit)
 
 
 def as_pairs(one: Backfill, columns: Sequence[str]) -> list[tuple[str, str]]:

@@ -8,7 +8,8 @@ import click
 
 from celery_pgbeat.cli.completion import periodic_task_names
 from celery_pgbeat.cli.failure import ApiCommand
-from celery_pgbeat.cli.output import as_json, print_json, text
+from celery_pgbeat.cli.filters import with_limit
+from celery_pgbeat.cli.output import as_json, print_json, say_if_more, text
 from celery_pgbeat.cli.table import Column, print_table
 from celery_pgbeat.cli.target import Target
 from celery_pgbeat.cli.terminal import EMPTY
@@ -47,7 +48,7 @@ COLUMNS = (
 
 @click.command(cls=ApiCommand)
 @click.argument("name", required=False, shell_complete=periodic_task_names)
-@click.option("--limit", type=click.IntRange(min=1), default=50, show_default=True, help="How many to show at most.")
+@with_limit(50)
 @click.option("--before", type=int, metavar="CHANGE", help="Only changes below this one in the list: the next page.")
 @with_utc
 @as_json
@@ -64,5 +65,4 @@ def changes(name: str | None, limit: int, before: int | None, as_json: bool) -> 
         print_json(found)
         return
     print_table(COLUMNS, found)
-    if len(found) == limit:
-        click.echo(f"There may be more: --before {found[-1].id}", err=True)
+    say_if_more(found, limit, lambda last: f"--before {last.id}")

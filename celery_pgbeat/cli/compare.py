@@ -79,14 +79,13 @@ def compare(
     from celery_pgbeat.moving import comparison
     from celery_pgbeat.moving.readers.sent_lines import sent_in
 
-    target = Target.current()
-    operators, zone = target.operators(), ZoneInfo(target.timezone)
+    operators = Target.current().operators()
     theirs = sent_in(files, None if log_timezone is None else _zone(log_timezone))
     width = timedelta(seconds=within)
     if unsent:
-        ctx.exit(_unsent(operators, theirs, (_aware(since, zone), _aware(until, zone)), width, as_json))
-    until = _aware(until, zone) or operators.clock()
-    begin = _aware(since, zone) or theirs.since or until
+        ctx.exit(_unsent(operators, theirs, (since, until), width, as_json))
+    until = until or operators.clock()
+    begin = since or theirs.since or until
     ours = defaultdict(list)
     for row in operators.sent_or_shadowed(begin, until):
         ours[row["periodic_task"]].append(row["scheduled_for"])
@@ -211,10 +210,6 @@ def _zone(name: str) -> ZoneInfo:
     except InvalidSchedule as error:
         raise click.UsageError(f"--log-timezone: {error}") from None
     return ZoneInfo(name)
-
-
-def _aware(given: datetime | None, zone: ZoneInfo) -> datetime | None:
-    return given.replace(tzinfo=zone) if given is not None and given.tzinfo is None else given
 
 
 def _first(one: Compared) -> str:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import click
 
 from celery_pgbeat.cli.completion import group_names, task_names
@@ -32,3 +35,10 @@ with_group_name_of_jobs = click.option(
 with_group_name = click.option(
     "--group-name", metavar="GROUP", help="Only periodic tasks of this group.", shell_complete=group_names
 )
+
+
+def with_limit(most: int) -> Callable[..., Any]:
+    """Give a command the option --limit."""
+    return click.option(
+        "--limit", type=click.IntRange(min=1), default=most, show_default=True, help="How many to show at most."
+    )

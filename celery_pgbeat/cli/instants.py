@@ -23,8 +23,9 @@ DAY = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
 
 
 def read_instant(ctx: click.Context, _param: click.Parameter, value: str | None) -> datetime | None:
-    """Read the value of an option or argument; a bare span such as `2d` lies in the past."""
-    return _read(ctx, value, ahead=False)
+    """Read an option: a bare span such as `2d` lies in the past; what has no offset is in the app's zone."""
+    found = _read(ctx, value, ahead=False)
+    return found if found is None or found.tzinfo else found.replace(tzinfo=ZoneInfo(Target.of(ctx).timezone))
 
 
 def read_coming_instant(ctx: click.Context, _param: click.Parameter, value: str | None) -> datetime | None:
@@ -32,14 +33,14 @@ def read_coming_instant(ctx: click.Context, _param: click.Parameter, value: str 
     return _read(ctx, value, ahead=True)
 
 
-def read_day_or_instant(ctx: click.Context, param: click.Parameter, value: str | None) -> date | str | None:
+def read_day_or_instant(ctx: click.Context, _param: click.Parameter, value: str | None) -> date | str | None:
     """Read an end of a range: a bare date is a date; a word for a day stays as it is, because its zone is the row's."""
     if value is not None and value.strip().lower() in DAYS:
         return value.strip().lower()
     with suppress(ValueError):
         if value is not None and DAY.fullmatch(value.strip()):
             return date.fromisoformat(value.strip())
-    return read_instant(ctx, param, value)
+    return _read(ctx, value, ahead=False)
 
 
 def _read(ctx: click.Context, value: str | None, *, ahead: bool) -> datetime | None:

@@ -6,18 +6,17 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
-from zoneinfo import ZoneInfo
 
 import click
 
 from celery_pgbeat.cli.choices import Choice
 from celery_pgbeat.cli.completion import periodic_task_names
 from celery_pgbeat.cli.failure import ApiCommand, Failure
-from celery_pgbeat.cli.filters import with_group_name_of_jobs, with_like, with_queue, with_task
+from celery_pgbeat.cli.filters import with_group_name_of_jobs, with_like, with_limit, with_queue, with_task
 from celery_pgbeat.cli.follow import follow_jobs, with_follow
 from celery_pgbeat.cli.instants import read_instant
 from celery_pgbeat.cli.job_columns import COLUMNS, STATES, JobAt, job_as_dict
-from celery_pgbeat.cli.output import as_json, print_json
+from celery_pgbeat.cli.output import as_json, print_json, say_if_more
 from celery_pgbeat.cli.table import print_table
 from celery_pgbeat.cli.target import Target
 from celery_pgbeat.cli.times import with_utc
@@ -56,7 +55,7 @@ class States(Choice):
     "app's zone, without an app in UTC.",
 )
 @click.option("--until", metavar="INSTANT", callback=read_instant, help="Only jobs created before then.")
-@click.option("--limit", type=click.IntRange(min=1), default=50, show_default=True, help="How many to show at most.")
+@with_limit(50)
 @click.option("--after", type=click.UUID, metavar="JOB", help="Only jobs below this one in the list: the next page.")
 @with_follow
 @with_utc
@@ -96,12 +95,7 @@ def jobs(
         return
     from celery_pgbeat.api.rows import Job, read_row
 
-    target = Target.current()
-    operators = target.operators()
-    since, until = (
-        instant.replace(tzinfo=ZoneInfo(target.timezone)) if instant is not None and instant.tzinfo is None else instant
-        for instant in (since, until)
-    )
+    operators = Target.current().operators()
     before_at = None
     if after is not None and (before_at := operators.created_at_of(str(after))) is None:
         raise Failure(f"There is no job {after}; jobs are kept for pgbeat_retention")
@@ -127,8 +121,7 @@ def jobs(
         print_json([job_as_dict(one) for one in found])
         return
     print_table(COLUMNS, found)
-    if len(found) == limit:
-        click.echo(f"There may be more: --after {found[-1].job.id}", err=True)
+    say_if_more(found, limit, lambda last: f"--after {last.job.id}")
 
 
 def _refuse_unknown(name: str, operators: AdminQueries) -> None:

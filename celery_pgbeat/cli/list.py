@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 from celery_pgbeat.cli.failure import ApiCommand
-from celery_pgbeat.cli.filters import with_group_name, with_like, with_managed_by, with_queue, with_task
-from celery_pgbeat.cli.output import as_json, print_json, row_as_dict, text
+from celery_pgbeat.cli.filters import with_group_name, with_like, with_limit, with_managed_by, with_queue, with_task
+from celery_pgbeat.cli.output import as_json, print_json, row_as_dict, say_if_more, text
 from celery_pgbeat.cli.refused import as_row, print_refused
 from celery_pgbeat.cli.states import OF_JOBS, OF_TASKS
 from celery_pgbeat.cli.table import Column, print_table
@@ -72,7 +72,7 @@ COLUMNS = (
     default=None,
     help="Only rows that cannot be planned, or whose failed job waits for a decision.",
 )
-@click.option("--limit", type=click.IntRange(min=1), default=100, show_default=True, help="How many to show at most.")
+@with_limit(100)
 @click.option("--after", metavar="NAME", default="", help="Only names later than this: the next page.")
 @with_utc
 @as_json
@@ -124,8 +124,7 @@ def list(
     now = operators.clock()
     print_table(COLUMNS, [Listed(row, status, now) for row, status in known])
     print_refused(refused)
-    if len(tasks) == limit:
-        click.echo(f"There may be more: --after {text(quote(tasks[-1].name))}", err=True)
+    say_if_more(tasks, limit, lambda last: f"--after {text(quote(last.name))}")
 
 
 def next_run_of(task: PeriodicTask, now: datetime) -> datetime | None:

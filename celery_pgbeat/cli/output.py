@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import fields, is_dataclass
 from datetime import datetime, timedelta
 from typing import IO, Any
@@ -74,6 +74,14 @@ def print_result(value: Any, sentence: str, as_json: bool) -> None:
         print_json(value)
     else:
         say(sentence)
+
+
+def say_if_more(
+    rows: Sequence[Any], limit: int, following: Callable[[Any], str] = lambda _last: "give a higher --limit"
+) -> None:
+    """Print to stderr how to see the rows after the last one, if there are as many as may be shown."""
+    if len(rows) == limit:
+        click.echo(f"There may be more: {following(rows[-1])}", err=True)
 
 
 def print_pairs(pairs: Sequence[tuple[str, str]]) -> None:

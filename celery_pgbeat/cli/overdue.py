@@ -5,7 +5,8 @@ from __future__ import annotations
 import click
 
 from celery_pgbeat.cli.failure import ApiCommand
-from celery_pgbeat.cli.output import as_json, print_json, text
+from celery_pgbeat.cli.filters import with_limit
+from celery_pgbeat.cli.output import as_json, print_json, say_if_more, text
 from celery_pgbeat.cli.table import Column, print_table
 from celery_pgbeat.cli.target import Target
 from celery_pgbeat.cli.times import instant, localised, span, with_utc
@@ -19,7 +20,7 @@ COLUMNS = (
 
 
 @click.command(cls=ApiCommand)
-@click.option("--limit", type=click.IntRange(min=1), default=100, show_default=True, help="How many to show at most.")
+@with_limit(100)
 @with_utc
 @as_json
 def overdue(limit: int, as_json: bool) -> None:
@@ -35,5 +36,4 @@ def overdue(limit: int, as_json: bool) -> None:
         print_table(COLUMNS, found)
     else:
         click.echo("Nothing is overdue.")
-    if len(found) == limit:
-        click.echo("There may be more: give a higher --limit", err=True)
+    say_if_more(found, limit)

@@ -13,7 +13,7 @@ from celery_pgbeat.api.graph import after_in_words
 from celery_pgbeat.cli.completion import periodic_task_names, zone_names
 from celery_pgbeat.cli.failure import ApiCommand
 from celery_pgbeat.cli.instants import both_as_dict, print_instants, read_coming_instant
-from celery_pgbeat.cli.output import as_json, print_json, print_pairs, text
+from celery_pgbeat.cli.output import as_json, print_json, print_pairs, say_if_more, text
 from celery_pgbeat.cli.table import Column, print_table
 from celery_pgbeat.cli.target import Target
 from celery_pgbeat.cli.terminal import EMPTY
@@ -70,8 +70,7 @@ def upcoming(name: str | None, count: int | None, zone: str | None, after: datet
         limit = count or ROWS
         runs = target.beat().upcoming(limit=limit, after=after)
         _show_page(runs, target, shown, as_json)
-        if len(runs) == limit:
-            click.echo("There may be more: give a higher --limit", err=True)
+        say_if_more(runs, limit)
         return
     beat = target.beat()
     row, coming = beat.get(name), _runs_of(beat, name, count or RUNS, after)
