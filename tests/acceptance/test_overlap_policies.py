@@ -14,7 +14,6 @@ from tests.harness.processes import Cluster
 from tests.harness.rows import insert, jobs, row, sql
 from tests.harness.wait import eventually
 
-
 PINGING = "tests.acceptance.pinging_app"
 POLICIES: dict[str, dict[str, Any]] = {
     "allow": {"schedule": "every 1s", "args": ["allow", 6], "max_runs": 3},
