@@ -1,7 +1,7 @@
 """The commands: `celery -A app pgbeat ...`, or `celery-pgbeat ...` if no app is needed.
 
 Every `celery` command imports this module to find ours, so it loads nothing but click. Each command is a module of its
-own, which is imported when the command is called.
+own, or made of the table of operations (`operation_command.py`), when it is called.
 
 Exit codes: 0 done; 1 failed or refused; 2 wrong usage or settings; 3 unhealthy, or the database is out of reach.
 """
@@ -15,11 +15,14 @@ import click
 
 from celery_pgbeat.cli.lazy_group import LazyGroup
 from celery_pgbeat.cli.target import Target
+from celery_pgbeat.operations import operations_of
 from celery_pgbeat.redaction import hide_secret_settings
 
 hide_secret_settings()  # before `celery report` shows the configuration
 
+OF_THE_TABLE = operations_of("")
 COMMANDS = {
+    **{name: one.summary for name, one in OF_THE_TABLE.items()},
     "demo": "Watch three beats share the work while one of them is killed.",
     "migrate": "Bring the database schema up to date.",
     "sql": "Print the SQL of the schema, to run it by hand.",
@@ -39,10 +42,7 @@ COMMANDS = {
     "edit": "Change some columns of a periodic task.",
     "revert": "Put the definition of a periodic task back to what it was.",
     "remove": "Remove periodic tasks.",
-    "pause": "Pause periodic tasks.",
-    "resume": "Resume paused periodic tasks.",
     "group": "List, define, pause, resume, finish or remove groups of periodic tasks.",
-    "trigger": "Start a job of periodic tasks now.",
     "backfill": "Submit the occurrences of a time range, such as missed ones.",
     "export": "Print the definitions, one per line.",
     "import": "Write the definitions of a file into the tables.",
@@ -57,7 +57,7 @@ COMMANDS = {
 SECTIONS = {
     "Look": ("list", "show", "upcoming", "graph", "explain", "jobs", "job", "overdue", "changes"),
     "Define": ("add", "edit", "revert", "remove", "validate", "export", "import", "compare"),
-    "Run": ("trigger", "pause", "resume", "group", "backfill", "work", "replan"),
+    "Run": (*OF_THE_TABLE, "group", "backfill", "work", "replan"),
     "Operate": ("health", "doctor", "nodes", "top", "web"),
     "Set up": ("migrate", "sql", "demo"),
 }
@@ -65,6 +65,7 @@ EXIT_CODES = "Exit codes: 0 done, 1 failed or refused, 2 wrong usage or settings
 
 settings = {
     "lazy": COMMANDS,
+    "operations": OF_THE_TABLE,
     "places": {name: f"command_groups:{name}" for name in ("job", "group", "backfill", "work")},
     "sections": SECTIONS,
     "epilog": EXIT_CODES,

@@ -9,6 +9,7 @@ import click
 
 from celery_pgbeat.cli.completion import periodic_task_names
 from celery_pgbeat.cli.lazy_group import LazyGroup
+from celery_pgbeat.operations import operations_of
 
 Completion = Callable[[click.Context, click.Parameter, str], list[Any]]
 
@@ -54,24 +55,9 @@ class DefaultGroup(LazyGroup):
 
 @click.group(
     cls=LazyGroup,
-    lazy={
-        "list": "List the groups of periodic tasks.",
-        "define": "Set the rules of a group: a limit, an order, groups that come first.",
-        "limit": "Set how many jobs of a group may be under way at once.",
-        "pause": "Pause the periodic tasks of a group.",
-        "resume": "Resume a paused group, or open a finished one.",
-        "finish": "Finish a group: it takes no new jobs.",
-        "remove": "Remove a group that no periodic task names.",
-    },
-    places={
-        "list": "groups",
-        "define": "define_group",
-        "limit": "limit_group",
-        "pause": "pause_group",
-        "resume": "resume_group",
-        "finish": "finish_group",
-        "remove": "remove_group",
-    },
+    lazy={"list": "List the groups of periodic tasks."},
+    places={"list": "groups", "define": "define_group", "limit": "limit_group"},
+    operations=operations_of("group"),
 )
 def group() -> None:
     """List, define, pause, resume, finish or remove groups of periodic tasks."""
@@ -99,20 +85,9 @@ def backfill() -> None:
 @click.group(
     cls=DefaultGroup,
     default="show",
-    lazy={
-        "show": "Show one job in full.",
-        "retry": "Run a job that has failed again.",
-        "fail": "Give up a failed job that waits for a decision.",
-        "cancel": "Cancel a job that no worker runs, or one for people.",
-        "resend": "Have a job sent again whose message the broker has lost.",
-    },
-    places={
-        "show": "job",
-        "retry": "retry_job",
-        "fail": "fail_job",
-        "cancel": "cancel_job",
-        "resend": "resend_job",
-    },
+    lazy={"show": "Show one job in full."},
+    places={"show": "job", "retry": "retry_job"},
+    operations=operations_of("job"),
 )
 def job() -> None:
     """Show one job, run it again, have it sent again, cancel it, or decide about it.
@@ -123,13 +98,9 @@ def job() -> None:
 
 @click.group(
     cls=LazyGroup,
-    lazy={
-        "list": "List what a person has, and may take.",
-        "take": "Take a task for people.",
-        "done": "Finish a task for people.",
-        "release": "Give a task for people back.",
-    },
-    places={"list": "my_work", "take": "pick_up", "done": "finish_work", "release": "release_work"},
+    lazy={"list": "List what a person has, and may take."},
+    places={"list": "my_work", "take": "pick_up", "done": "finish_work"},
+    operations=operations_of("work"),
 )
 def work() -> None:
     """List, take, give back or finish tasks for people (kind = 'human').

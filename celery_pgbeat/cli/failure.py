@@ -16,23 +16,13 @@ from celery_pgbeat.cli.output import lines_of, text
 from celery_pgbeat.cli.target import Target
 from celery_pgbeat.cli.target_options import target_options
 from celery_pgbeat.errors import DatabaseUnavailable, InvalidSchedule, InvalidSetting, PgBeatError
+from celery_pgbeat.operations import OPERATIONS
 from celery_pgbeat.safe_text import one_line
 
 UNHEALTHY = 3  # exit code of a probe that fails and of a database out of reach
 AROUND = 40  # characters of a long text that are shown on each side of the wrong place
 # What a refusal may advise, by the name of the function: it is the same text for SQL, Python and the shell.
-COMMANDS = {
-    "cancel_job": "job cancel",
-    "define_group": "group define",
-    "fail_job": "job fail",
-    "finish": "work done",
-    "resend_job": "job resend",
-    "resume_group": "group resume",
-    "retry_job": "job retry",
-    "schedule": "add",
-    "trigger": "trigger",
-    "unschedule": "remove",
-}
+COMMANDS = {"schedule": "add", "unschedule": "remove", **{one.name: one.command.words for one in OPERATIONS}}
 FUNCTION = re.compile(rf"(?<![.\w])({'|'.join(COMMANDS)})\(\)")
 
 

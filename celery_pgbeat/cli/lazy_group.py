@@ -11,6 +11,7 @@ import click
 
 from celery_pgbeat.cli.encoding import as_utf8, escape_what_stdout_lacks
 from celery_pgbeat.cli.target_options import target_options
+from celery_pgbeat.operations import Operation
 from celery_pgbeat.suggestions import did_you_mean
 
 
@@ -21,6 +22,7 @@ class LazyGroup(click.Group):
         lazy: the commands by name, each with its line in the help.
         places: where commands are, as `module:attribute` in `celery_pgbeat.cli`. By default the command `a-b` is the
             attribute `a_b` of the module `a_b`; that of `import` is `import_`.
+        operations: of the table of operations, by the names of their commands. They come after `lazy` in the help.
         sections: the parts of the help, each with the names of its commands in order.
     """
 
@@ -29,14 +31,16 @@ class LazyGroup(click.Group):
         *args: Any,
         lazy: Mapping[str, str],
         places: Mapping[str, str] | None = None,
+        operations: Mapping[str, Operation] | None = None,
         sections: Mapping[str, Collection[str]] | None = None,
         **kwargs: Any,
     ) -> None:
         super().__init__(*args, **kwargs)
         self.params[:0] = target_options()
-        self._summaries = dict(lazy)
+        self._operations = dict(operations or {})
+        self._summaries = {**lazy, **{name: one.summary for name, one in self._operations.items()}}
         self._places = dict(places or {})
-        self._sections = dict(sections or {"Commands": list(lazy)})
+        self._sections = dict(sections or {"Commands": list(self._summaries)})
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Read the command line, in whatever locale it was typed."""
@@ -51,6 +55,11 @@ class LazyGroup(click.Group):
         """Import and return a command."""
         if cmd_name not in self._summaries:
             return None
+        operation = self._operations.get(cmd_name)
+        if operation is not None and operation.command.said:
+            from celery_pgbeat.cli.operation_command import command_of
+
+            return command_of(operation)
         own = f"{cmd_name}_" if iskeyword(cmd_name) else cmd_name.replace("-", "_")
         module, _, attribute = self._places.get(cmd_name, own).partition(":")
         command: click.Command = getattr(import_module(f"celery_pgbeat.cli.{module}"), attribute or module)

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from celery_pgbeat.operations import OPERATIONS
+
 # Commands by the least role that may run them. Those that are not here need the author; some no role at all.
 NEEDS = {
     "reader": (
         *("list", "upcoming", "graph", "changes", "explain", "jobs", "overdue", "nodes", "health", "doctor", "top"),
         *("web", "job show", "group list", "backfill list"),
     ),
-    "person": ("work list", "work take", "work done", "work release"),
+    "person": ("work list", *(one.command.words for one in OPERATIONS if one.role == "person")),
     "owner": ("migrate",),
 }
 # These read arguments.

@@ -1,0 +1,290 @@
+"""The table of operations: what a person can do with periodic tasks, jobs and groups, each said once.
+
+Made from it: the commands of the shell that need nothing of their own (`cli/operation_command.py`), and the actions of
+the dashboard and of Django's admin (`web/actions/`). The method of `PgBeat` of the same name says the types, the errors
+and an example.
+
+Pure: imports nothing but the standard library.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Literal
+
+
+@dataclass(frozen=True, slots=True)
+class Argument:
+    """One argument of an operation, beside its subject.
+
+    Attributes:
+        name: in SQL and Python, of the option, and of the field of a form.
+        type: what Python takes: str, int, bool, datetime, or a list or dict of JSON.
+        label: what it is called; of a bool, what it does.
+        hint: what may be given, or what becomes of it.
+        choices: the values that are allowed, with what they mean. The first is what a form has at first.
+        is_long: whether it may be many lines.
+        only_shell: whether no page asks for it.
+        is_user: whether a page that knows its user asks for nothing, and gives that name.
+    """
+
+    name: str
+    type: Any
+    label: str
+    hint: str = ""
+    choices: Mapping[str, str] = field(default_factory=dict)
+    is_long: bool = False
+    only_shell: bool = False
+    is_user: bool = False
+
+    @property
+    def help(self) -> str:
+        """What it is, in a sentence."""
+        return f"{self.label}; {self.hint}." if self.hint else f"{self.label}."
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """The command of an operation.
+
+    Attributes:
+        words: such as `job cancel`.
+        said: what it prints. A command without it has a module of its own.
+        state: the state that a job has then.
+    """
+
+    words: str
+    said: str = ""
+    state: str = ""
+
+    @property
+    def name(self) -> str:
+        """The last of its words."""
+        return self.words.split()[-1]
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """The page with the form of an operation, in the dashboard and in Django's admin.
+
+    Attributes:
+        title: its heading, before the name of the subject.
+        button: what the button says that carries it out.
+        done: the word for it in an address.
+        said: what the next page says.
+        back: the page of the subject.
+    """
+
+    title: str
+    button: str
+    done: str
+    said: str
+    back: Literal["task", "job", "groups", "work"]
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """One operation.
+
+    Attributes:
+        name: of the method in Python, and of the function in SQL.
+        subject: what it is done to, by its name or id.
+        summary: what it does, in a sentence.
+        effect: what becomes of the subject; in the help of the command, and on the page above the form.
+        command: its command.
+        page: its page; None for an operation that no page offers.
+        arguments: what it takes beside the subject.
+        by_beat: whether a beat carries it out.
+        role: the least role that may do it.
+    """
+
+    name: str
+    subject: Literal["periodic task", "job", "group"]
+    summary: str
+    effect: str
+    command: Command
+    page: Page | None = None
+    arguments: Sequence[Argument] = ()
+    by_beat: bool = False
+    role: Literal["author", "person"] = "author"
+
+
+REASON = Argument("reason", str, "Why", "all who may look see it; up to 1,000 characters")
+REASON_OF_JOB = Argument("reason", str, "Why", "recorded in the job's error, with your name; up to 1,000 characters")
+FORCE = Argument("force", bool, "Even if another of its jobs is not final")
+ONLY_OWNER = Argument("owner", str, "Only if this person has it", "default: any", only_shell=True)
+
+OPERATIONS: Sequence[Operation] = (
+    Operation(
+        "trigger",
+        "periodic task",
+        "Start a job of periodic tasks now.",
+        "A beat sends one job now, independent of the schedule. The next run does not change.",
+        Command("trigger"),
+        Page("Trigger", "Trigger", "triggered", "This job was made. A beat sends it.", "task"),
+        (
+            Argument("args", list, "Positional arguments", "a JSON array; empty: those of the periodic task"),
+            Argument("kwargs", dict, "Keyword arguments", "a JSON object; empty: those of the periodic task"),
+            FORCE,
+        ),
+        by_beat=True,
+    ),
+    Operation(
+        "pause",
+        "periodic task",
+        "Pause periodic tasks.",
+        "Occurrences during the pause are skipped and not caught up. Messages already at the broker still run.",
+        Command("pause"),
+        Page("Pause", "Pause", "paused", "It is paused.", "task"),
+        (
+            REASON,
+            Argument(
+                "until",
+                datetime,
+                "Until",
+                "2026-12-24 18:00, tomorrow, or a span such as 2d; empty: until a person resumes it",
+            ),
+        ),
+    ),
+    Operation(
+        "resume",
+        "periodic task",
+        "Resume paused periodic tasks.",
+        "It continues with its next occurrence; missed ones are not caught up.",
+        Command("resume"),
+        Page("Resume", "Resume", "resumed", "It is resumed.", "task"),
+    ),
+    Operation(
+        "define_group",
+        "group",
+        "Set the rules of a group: a limit, an order, groups that come first.",
+        "An option that is left out has no effect on its jobs any more; a pause stays.",
+        Command("group define"),
+    ),
+    Operation(
+        "limit_group",
+        "group",
+        "Set how many jobs of a group may be under way at once.",
+        "A lower limit ends no job.",
+        Command("group limit"),
+        Page("Limit group", "Set the limit", "limited", "The limit is set.", "groups"),
+        (Argument("max_active", int, "Jobs at once", "in the whole cluster, at least 1; empty: no limit"),),
+    ),
+    Operation(
+        "pause_group",
+        "group",
+        "Pause the periodic tasks of a group.",
+        "All its tasks stop until the group is resumed. Messages already at the broker still run.",
+        Command("group pause", "Paused the group {name!r} until you resume it."),
+        Page("Pause group", "Pause the group", "group-paused", "The group is paused.", "groups"),
+        (REASON,),
+    ),
+    Operation(
+        "resume_group",
+        "group",
+        "Resume a paused group, or open a finished one.",
+        "Jobs that wait in it go on. Missed runs are not caught up; a paused task stays paused.",
+        Command("group resume", "Resumed the group {name!r}."),
+        Page("Resume group", "Resume the group", "group-resumed", "The group is resumed.", "groups"),
+        (Argument("retry", bool, "First rerun the jobs whose failure paused it"),),
+    ),
+    Operation(
+        "finish_group",
+        "group",
+        "Finish a group: it takes no new jobs.",
+        "Its occurrences are skipped, and `trigger` is refused, until `group resume` opens it. Jobs that wait or are "
+        "under way go on.",
+        Command("group finish", "The group {name!r} takes no new jobs until you resume it."),
+    ),
+    Operation(
+        "remove_group",
+        "group",
+        "Remove a group that no periodic task names.",
+        "Its settings and its pause go with it. It is refused if periodic tasks name it, or another group waits for "
+        "it.",
+        Command("group remove", "Removed the group {name!r}."),
+    ),
+    Operation(
+        "retry_job",
+        "job",
+        "Run a job that has failed again.",
+        "A job that waits for a decision runs again under its own id. For any other job a new one is made.",
+        Command("job retry"),
+        Page("Run again: job", "Run it again", "retried", "It runs again: this is the job.", "job"),
+        (FORCE,),
+        by_beat=True,
+    ),
+    Operation(
+        "fail_job",
+        "job",
+        "Give up a failed job that waits for a decision.",
+        "It ends as failed.",
+        Command("job fail", "Gave up a job of {name!r}: {job}", "failed"),
+        Page("Give up: job", "Give it up", "failed", "It was given up.", "job"),
+        (REASON_OF_JOB,),
+    ),
+    Operation(
+        "cancel_job",
+        "job",
+        "Cancel a job that no worker runs, or one for people.",
+        "It ends as revoked. If its message is still at the broker, the guard drops it. A job that a worker runs is "
+        "refused: revoke it with Celery.",
+        Command("job cancel", "Cancelled a job of {name!r}: {job}", "revoked"),
+        Page("Cancel: job", "Cancel it", "cancelled", "It is cancelled.", "job"),
+        (REASON_OF_JOB,),
+    ),
+    Operation(
+        "resend_job",
+        "job",
+        "Have a job sent again whose message the broker has lost.",
+        "A beat sends its message at once, under the same id. If the first one still exists, the guard starts only one "
+        "of the two.",
+        Command("job resend", "A beat sends a job of {name!r} again: {job}", "pending"),
+        Page("Send again: job", "Send it again", "resent", "A beat sends it again.", "job"),
+        by_beat=True,
+    ),
+    Operation(
+        "pick_up",
+        "job",
+        "Take a task for people.",
+        "",
+        Command("work take"),
+        Page("Pick up: job", "Pick it up", "picked-up", "You have picked it up.", "work"),
+        (
+            Argument("owner", str, "Who", "the name by which your application knows this person", is_user=True),
+            Argument("targets", list, "Roles of this person", only_shell=True),
+        ),
+        role="person",
+    ),
+    Operation(
+        "finish",
+        "job",
+        "Finish a task for people.",
+        "",
+        Command("work done"),
+        Page("Finish: job", "Finish it", "finished", "It is finished.", "work"),
+        (
+            Argument("outcome", str, "Outcome", choices={"succeeded": "it is done", "failed": "it could not be done"}),
+            Argument("note", str, "Note", "a note about the result; up to 1,000 characters", is_long=True),
+            ONLY_OWNER,
+        ),
+        role="person",
+    ),
+    Operation(
+        "release",
+        "job",
+        "Give a task for people back.",
+        "Then others can pick it up.",
+        Command("work release", "Released a job of {name!r}: {job}", "created"),
+        Page("Give back: job", "Give it back", "released", "It was given back.", "work"),
+        (ONLY_OWNER,),
+        role="person",
+    ),
+)
+
+
+def operations_of(group: str) -> Mapping[str, Operation]:
+    """Return the operations whose commands are in a group of commands, by their names; in none, if it is empty."""
+    return {one.command.name: one for one in OPERATIONS if one.command.words == f"{group} {one.command.name}".strip()}
