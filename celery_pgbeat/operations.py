@@ -25,6 +25,7 @@ class Argument:
         label: what it is called; of a bool, what it does.
         hint: what may be given, or what becomes of it.
         choices: the values that are allowed, with what they mean. The first is what a form has at first.
+        is_required: whether it must be given.
         is_long: whether it may be many lines.
         only_shell: whether no page asks for it.
         is_user: whether a page that knows its user asks for nothing, and gives that name.
@@ -35,6 +36,7 @@ class Argument:
     label: str
     hint: str = ""
     choices: Mapping[str, str] = field(default_factory=dict)
+    is_required: bool = False
     is_long: bool = False
     only_shell: bool = False
     is_user: bool = False
@@ -70,18 +72,21 @@ class Page:
     """The page with the form of an operation, in the dashboard and in Django's admin.
 
     Attributes:
-        title: its heading, before the name of the subject.
+        label: of the links to it, and what its heading begins with.
         button: what the button says that carries it out.
         done: the word for it in an address.
         said: what the next page says.
         back: the page of the subject.
+        states: those of the subject in which pages link to it; empty for all. A periodic task is `enabled` or `paused`,
+            a task for people that a person has is `taken`.
     """
 
-    title: str
+    label: str
     button: str
     done: str
     said: str
     back: Literal["task", "job", "groups", "work"]
+    states: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +115,14 @@ class Operation:
     by_beat: bool = False
     role: Literal["author", "person"] = "author"
 
+    @property
+    def address(self) -> str:
+        """Its word in addresses."""
+        return self.name.replace("_", "-")
 
+
+UNSTARTED = ("pending", "sent", "retrying", "buffered", "waiting")
+UNSUCCESSFUL = ("failed", "lost", "expired", "revoked")
 REASON = Argument("reason", str, "Why", "all who may look see it; up to 1,000 characters")
 REASON_OF_JOB = Argument("reason", str, "Why", "recorded in the job's error, with your name; up to 1,000 characters")
 FORCE = Argument("force", bool, "Even if another of its jobs is not final")
@@ -137,7 +149,7 @@ OPERATIONS: Sequence[Operation] = (
         "Pause periodic tasks.",
         "Occurrences during the pause are skipped and not caught up. Messages already at the broker still run.",
         Command("pause"),
-        Page("Pause", "Pause", "paused", "It is paused.", "task"),
+        Page("Pause", "Pause", "paused", "It is paused.", "task", ("enabled",)),
         (
             REASON,
             Argument(
@@ -154,7 +166,7 @@ OPERATIONS: Sequence[Operation] = (
         "Resume paused periodic tasks.",
         "It continues with its next occurrence; missed ones are not caught up.",
         Command("resume"),
-        Page("Resume", "Resume", "resumed", "It is resumed.", "task"),
+        Page("Resume", "Resume", "resumed", "It is resumed.", "task", ("paused",)),
     ),
     Operation(
         "define_group",
@@ -169,7 +181,7 @@ OPERATIONS: Sequence[Operation] = (
         "Set how many jobs of a group may be under way at once.",
         "A lower limit ends no job.",
         Command("group limit"),
-        Page("Limit group", "Set the limit", "limited", "The limit is set.", "groups"),
+        Page("Limit", "Set the limit", "limited", "The limit is set.", "groups"),
         (Argument("max_active", int, "Jobs at once", "in the whole cluster, at least 1; empty: no limit"),),
     ),
     Operation(
@@ -178,7 +190,7 @@ OPERATIONS: Sequence[Operation] = (
         "Pause the periodic tasks of a group.",
         "All its tasks stop until the group is resumed. Messages already at the broker still run.",
         Command("group pause", "Paused the group {name!r} until you resume it."),
-        Page("Pause group", "Pause the group", "group-paused", "The group is paused.", "groups"),
+        Page("Pause", "Pause the group", "group-paused", "The group is paused.", "groups", ("active",)),
         (REASON,),
     ),
     Operation(
@@ -187,7 +199,7 @@ OPERATIONS: Sequence[Operation] = (
         "Resume a paused group, or open a finished one.",
         "Jobs that wait in it go on. Missed runs are not caught up; a paused task stays paused.",
         Command("group resume", "Resumed the group {name!r}."),
-        Page("Resume group", "Resume the group", "group-resumed", "The group is resumed.", "groups"),
+        Page("Resume", "Resume the group", "group-resumed", "The group is resumed.", "groups", ("paused", "finished")),
         (Argument("retry", bool, "First rerun the jobs whose failure paused it"),),
     ),
     Operation(
@@ -212,7 +224,9 @@ OPERATIONS: Sequence[Operation] = (
         "Run a job that has failed again.",
         "A job that waits for a decision runs again under its own id. For any other job a new one is made.",
         Command("job retry"),
-        Page("Run again: job", "Run it again", "retried", "It runs again: this is the job.", "job"),
+        Page(
+            "Run again", "Run it again", "retried", "It runs again: this is the job.", "job", ("error", *UNSUCCESSFUL)
+        ),
         (FORCE,),
         by_beat=True,
     ),
@@ -222,7 +236,7 @@ OPERATIONS: Sequence[Operation] = (
         "Give up a failed job that waits for a decision.",
         "It ends as failed.",
         Command("job fail", "Gave up a job of {name!r}: {job}", "failed"),
-        Page("Give up: job", "Give it up", "failed", "It was given up.", "job"),
+        Page("Give up", "Give it up", "failed", "It was given up.", "job", ("error",)),
         (REASON_OF_JOB,),
     ),
     Operation(
@@ -232,7 +246,7 @@ OPERATIONS: Sequence[Operation] = (
         "It ends as revoked. If its message is still at the broker, the guard drops it. A job that a worker runs is "
         "refused: revoke it with Celery.",
         Command("job cancel", "Cancelled a job of {name!r}: {job}", "revoked"),
-        Page("Cancel: job", "Cancel it", "cancelled", "It is cancelled.", "job"),
+        Page("Cancel", "Cancel it", "cancelled", "It is cancelled.", "job", (*UNSTARTED, "created", "taken")),
         (REASON_OF_JOB,),
     ),
     Operation(
@@ -242,7 +256,7 @@ OPERATIONS: Sequence[Operation] = (
         "A beat sends its message at once, under the same id. If the first one still exists, the guard starts only one "
         "of the two.",
         Command("job resend", "A beat sends a job of {name!r} again: {job}", "pending"),
-        Page("Send again: job", "Send it again", "resent", "A beat sends it again.", "job"),
+        Page("Send again", "Send it again", "resent", "A beat sends it again.", "job", ("sent",)),
         by_beat=True,
     ),
     Operation(
@@ -251,9 +265,16 @@ OPERATIONS: Sequence[Operation] = (
         "Take a task for people.",
         "",
         Command("work take"),
-        Page("Pick up: job", "Pick it up", "picked-up", "You have picked it up.", "work"),
+        Page("Pick up", "Pick it up", "picked-up", "You have picked it up.", "work", ("created",)),
         (
-            Argument("owner", str, "Who", "the name by which your application knows this person", is_user=True),
+            Argument(
+                "owner",
+                str,
+                "Who",
+                "the name by which your application knows this person",
+                is_required=True,
+                is_user=True,
+            ),
             Argument("targets", list, "Roles of this person", only_shell=True),
         ),
         role="person",
@@ -264,9 +285,15 @@ OPERATIONS: Sequence[Operation] = (
         "Finish a task for people.",
         "",
         Command("work done"),
-        Page("Finish: job", "Finish it", "finished", "It is finished.", "work"),
+        Page("Finish", "Finish it", "finished", "It is finished.", "work", ("taken",)),
         (
-            Argument("outcome", str, "Outcome", choices={"succeeded": "it is done", "failed": "it could not be done"}),
+            Argument(
+                "outcome",
+                str,
+                "Outcome",
+                choices={"succeeded": "it is done", "failed": "it could not be done"},
+                is_required=True,
+            ),
             Argument("note", str, "Note", "a note about the result; up to 1,000 characters", is_long=True),
             ONLY_OWNER,
         ),
@@ -278,7 +305,7 @@ OPERATIONS: Sequence[Operation] = (
         "Give a task for people back.",
         "Then others can pick it up.",
         Command("work release", "Released a job of {name!r}: {job}", "created"),
-        Page("Give back: job", "Give it back", "released", "It was given back.", "work"),
+        Page("Give back", "Give it back", "released", "It was given back.", "work", ("taken",)),
         (ONLY_OWNER,),
         role="person",
     ),
@@ -288,3 +315,14 @@ OPERATIONS: Sequence[Operation] = (
 def operations_of(group: str) -> Mapping[str, Operation]:
     """Return the operations whose commands are in a group of commands, by their names; in none, if it is empty."""
     return {one.command.name: one for one in OPERATIONS if one.command.words == f"{group} {one.command.name}".strip()}
+
+
+def offered(subject: str, state: str) -> Sequence[Operation]:
+    """Return the operations to which the pages of a subject in this state link."""
+    pages = ((one, one.page) for one in OPERATIONS if one.subject == subject and one.page is not None)
+    return [one for one, page in pages if not page.states or state in page.states]
+
+
+def addresses_of(back: str) -> Sequence[str]:
+    """Return the words of the addresses of the operations that go back to this page."""
+    return [one.address for one in OPERATIONS if one.page is not None and one.page.back == back]

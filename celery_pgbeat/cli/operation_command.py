@@ -53,7 +53,8 @@ def _subject(operation: Operation) -> Any:
 
 def _option(argument: Argument) -> Any:
     kind: dict[str, Any] = {"is_flag": True} if argument.type is bool else {"type": argument.type}
-    return click.option(f"--{argument.name.replace('_', '-')}", help=argument.help, **kind)
+    name = f"--{argument.name.replace('_', '-')}"
+    return click.option(name, help=argument.help, required=argument.is_required, **kind)
 
 
 def _help(operation: Operation) -> str:

@@ -20,6 +20,7 @@ from starlette.routing import Route
 
 from celery_pgbeat.api import PgBeat
 from celery_pgbeat.errors import PgBeatError
+from celery_pgbeat.operations import offered
 from celery_pgbeat.web import words
 from celery_pgbeat.web.access import Access, Guarded, Person, access_of
 from celery_pgbeat.web.acting import Acting
@@ -278,7 +279,7 @@ def _templates() -> Environment:
     environment.filters.update(
         {name: getattr(words, name) for name in ("span", "clock", "from_now", "sentence", "mark", "task_mark", "node")}
     )
-    environment.globals.update(number=words.number)
+    environment.globals.update(number=words.number, offered=offered)
     return environment
 
 

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import inspect
+from textwrap import dedent
 
 import click
 import pytest
 
+from celery_pgbeat import operations
 from celery_pgbeat.api import PgBeat
 from celery_pgbeat.cli import main
+from celery_pgbeat.cli.operation_command import command_of
 from celery_pgbeat.operations import OPERATIONS, Operation
+from celery_pgbeat.web.actions.operation import action_of
+from tests.docs.pages import ROOT
 
 
 @pytest.mark.parametrize("operation", OPERATIONS, ids=lambda one: one.name)
@@ -30,3 +35,16 @@ def test_an_operation_is_a_command(operation: Operation) -> None:
 
     assert command is not None
     assert operation.command.name == command.name
+
+
+def test_the_example_of_the_recipe_is_a_command_and_a_page() -> None:
+    recipes = (ROOT / "docs" / "recipes.md").read_text(encoding="utf-8")
+    entry = dedent(recipes[recipes.index("   Operation(") :].partition("   ```")[0]).strip().removesuffix(",")
+    postpone = eval(entry, vars(operations))
+    command, action = command_of(postpone), action_of(postpone, postpone.page)
+
+    assert ("postpone", [("name", True), ("by", True)]) == (
+        command.name,
+        [(param.name, param.required) for param in command.params][:2],
+    )
+    assert ("Postpone", ["by"]) == (action.title, [field.name for field in action.fields])

@@ -18,6 +18,7 @@ from celery_pgbeat.django.admin.keyset import (
 )
 from celery_pgbeat.django.joined import JoinedBeat
 from celery_pgbeat.django.models import Job
+from celery_pgbeat.operations import addresses_of
 from celery_pgbeat.safe_text import one_line
 from celery_pgbeat.web.page import Query
 from celery_pgbeat.web.pages.jobs import LOOKS, REASONS, STATES, read_jobs
@@ -49,7 +50,7 @@ class JobAdmin(ActingAdmin, LookOnly):
         text_filter("group", "group"),
     )
     page_parameters = ("before", "before_at")
-    acts: ClassVar = ("cancel-job", "resend-job", "retry-job", "fail-job")
+    acts: ClassVar = addresses_of("job")
 
     def read_page(self, beat: JoinedBeat, query: Query) -> Read:
         """Read the jobs that the dashboard would show."""

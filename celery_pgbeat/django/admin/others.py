@@ -12,6 +12,7 @@ from celery_pgbeat.django.admin.acting import ActingAdmin
 from celery_pgbeat.django.admin.keyset import LookOnly, Read, choice_filter, instance_of, line, text_filter
 from celery_pgbeat.django.joined import JoinedBeat
 from celery_pgbeat.django.models import Change, TaskGroup
+from celery_pgbeat.operations import addresses_of
 from celery_pgbeat.safe_text import one_line
 from celery_pgbeat.web.page import Query
 
@@ -26,7 +27,7 @@ class TaskGroupAdmin(ActingAdmin, LookOnly):
     list_display_links = None
     search_fields = ("name",)
     search_help_text = "A part of the name."
-    acts: ClassVar = ("pause-group", "resume-group", "limit-group")
+    acts: ClassVar = addresses_of("groups")
 
     def read_page(self, beat: JoinedBeat, query: Query) -> Read:
         """Read the groups whose names have these words."""
