@@ -129,14 +129,16 @@ class Decision(NamedTuple):  # each tick makes one, and a frozen dataclass takes
     the instants at which these are due: with the jitter, and outside the blackout windows. `planned_ahead` are the
     occurrences after `planned_for`, and `jobs_ahead` the ids of the jobs of `planned_for` and of those but the last
     (`ahead.py`).
+
+    The type `decision` in Postgres has these fields, in this order.
     """
 
     row: Due
+    skipped: Skipped | None
     job: uuid.UUID | None
     scheduled_for: datetime | None
     due_at: datetime | None
     origin: str
-    skipped: Skipped | None
     decided_until: datetime
     next_run_at: datetime | None
     planned_for: datetime | None

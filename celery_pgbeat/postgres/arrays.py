@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from datetime import datetime, timezone
+from datetime import datetime, timedelta, timezone
 from typing import Any
 from uuid import UUID
 
@@ -24,14 +24,44 @@ def array_text(values: Iterable[Any]) -> str:
     return "{" + ",".join(_texts(values)) + "}"
 
 
-def ids_text(ids: Iterable[UUID | str | None]) -> str:
-    """Return an array of ids, or of their hexadecimal digits: without quotes, which a list of arrays would escape.
+def records_text(records: Iterable[Iterable[Any]]) -> str:
+    r"""Return records as the text of an array of a composite type, to be cast likewise.
+
+    Instants are in UTC. A span is written in seconds, and a tuple of instants or ids as an array. None and an empty
+    tuple are NULL.
 
     Example:
-        >>> ids_text([UUID(int=1), None, "0" * 31 + "2"])
-        '{00000000000000000000000000000001,NULL,00000000000000000000000000000002}'
+        >>> print(records_text([("a", None, 1.5), ('b "c" \\', (UUID(int=1),), timedelta(minutes=1))]))
+        {"(\"a\",,1.5)","(\"b \\\"c\\\" \\\\\",\"{00000000000000000000000000000001}\",60.0)"}
     """
-    return "{" + ",".join(["NULL" if one is None else one if isinstance(one, str) else one.hex for one in ids]) + "}"
+    texts = _FieldTexts()
+    return "{" + ",".join([f'"({",".join(map(texts.__getitem__, record))})"' for record in records]) + "}"
+
+
+class _FieldTexts(dict[Any, str]):
+    """Values as they are written in a record: most rows share most of theirs, whose text is made once."""
+
+    def __missing__(self, value: Any) -> str:
+        text = self[value] = _field(value)
+        return text
+
+
+def _field(value: Any) -> str:
+    if value is None or value == ():
+        return ""
+    if isinstance(value, str):
+        return f'\\"{SPECIAL.sub(_ESCAPED_TWICE, value)}\\"'
+    if isinstance(value, tuple):
+        return f'\\"{{{",".join([one if type(one) is str else _plain(one) for one in value])}}}\\"'
+    return _plain(value)
+
+
+def _plain(value: Any) -> str:
+    if isinstance(value, datetime):
+        return value.isoformat()
+    if isinstance(value, UUID):
+        return value.hex
+    return str(value.total_seconds() if isinstance(value, timedelta) else value)
 
 
 def _texts(values: Iterable[Any]) -> Iterator[str]:
@@ -55,3 +85,4 @@ def _element(value: Any) -> str:
 
 
 _ESCAPED = r"\\\1"
+_ESCAPED_TWICE = r"\\\\\\\1"  # in a text in a record in an array

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import uuid
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from datetime import datetime, timedelta
 from typing import Any, cast
 
@@ -21,9 +21,10 @@ from celery_pgbeat.planning import (
     Planned,
     Postponed,
     Rules,
+    Skipped,
     Unplanned,
 )
-from celery_pgbeat.postgres.arrays import array_text, ids_text
+from celery_pgbeat.postgres.arrays import array_text, records_text
 from celery_pgbeat.postgres.beat_results import (
     AtOnce,
     Confirmed,
@@ -57,6 +58,7 @@ __all__ = [
 ]
 
 MOST_BUFFERED = 1000  # jobs of one periodic task that wait for another one under `buffer_all`
+SKIPPED = [field.name for field in fields(Skipped)]
 HISTORY_PAGE = 2000  # jobs of the history that one step of a backfill looks at
 
 
@@ -182,7 +184,7 @@ class BeatQueries:
             beat=self.beat,
             timezone=default_timezone,
             full_acts_as=full_acts_as,
-            **_columns(decisions),
+            decisions=_as_records(decisions),
         )
         return [Submitted(name, made, False, None, None) for name, made in rows]
 
@@ -209,7 +211,7 @@ class BeatQueries:
             full_acts_as=full_acts_as,
             most_buffered=MOST_BUFFERED,
             shadow=shadow,
-            **_columns(decisions),
+            decisions=_as_records(decisions),
         )
         answers: dict[str, Submitted] = {}
         # First the rows that were submitted, then the jobs that block an occurrence, then those that were given up.
@@ -545,43 +547,18 @@ class BeatQueries:
         return self.database.run(name, **given)
 
 
-def _columns(decisions: Sequence[Decision]) -> dict[str, list[Any]]:
-    """Return the parameters of `submit` for these decisions, by column; `unnest` fills a short column up with NULL."""
-    skipped = [decision.skipped for decision in decisions] if any(decision.skipped for decision in decisions) else []
-    return {
-        "names": [decision.row.name for decision in decisions],
-        "marked_ats": [decision.row.marked_at for decision in decisions],
-        "due_ats": [decision.row.next_run_at for decision in decisions],
-        "jobs": [decision.job for decision in decisions],
-        "scheduled_fors": [decision.scheduled_for for decision in decisions],
-        "job_due_ats": [decision.due_at for decision in decisions],
-        "origins": [decision.origin for decision in decisions],
-        "skipped_firsts": [one and one.first for one in skipped],
-        "skipped_lasts": [one and one.last for one in skipped],
-        "skipped_counts": [one and one.count for one in skipped],
-        "skipped_reasons": [one and one.reason for one in skipped],
-        "next_run_ats": [decision.next_run_at for decision in decisions],
-        "planned_fors": [decision.planned_for for decision in decisions],
-        "decided_untils": [decision.decided_until for decision in decisions],
-        "pickup_deadlines": [decision.pickup_deadline.total_seconds() for decision in decisions],
-        "planned_aheads": _ahead_texts([decision.planned_ahead for decision in decisions]),
-        "jobs_aheads": [
-            ids_text((decision.job, *decision.jobs_ahead)) if decision.jobs_ahead else None for decision in decisions
-        ],
-    }
+def _as_records(decisions: Sequence[Decision]) -> str:
+    """Return decisions as an array of the type `decision`."""
+    records = []
+    for decision in decisions:
+        row, skipped, *others = decision
+        range_skipped = [getattr(skipped, name, None) for name in SKIPPED]
+        records.append((row.name, row.marked_at, row.next_run_at, *range_skipped, *others))
+    return records_text(records)
 
 
 def _stored(error: str) -> str:
     return error[:500].replace("\0", "")
-
-
-def _ahead_texts(occurrences: Sequence[tuple[datetime, ...]]) -> list[str | None]:
-    """Return them as arrays; rows of one schedule have one tuple, and its text is made once."""
-    texts: dict[int, str | None] = {}
-    for some in occurrences:
-        if id(some) not in texts:
-            texts[id(some)] = array_text(some) if some else None
-    return [texts[id(some)] for some in occurrences]
 
 
 def _as_uuids(ids: Sequence[Any] | None) -> set[uuid.UUID]:

@@ -13,26 +13,10 @@ import re
 IS_ON = re.compile(r"\{is_on(?: (\w+))?\}")
 
 FRAGMENTS = {
-    # The decisions as `submit` and `submit_free` get them, by column, and as rows in these two functions.
-    "{decisions}": """%(names)s::text[], %(marked_ats)s::timestamptz[], %(due_ats)s::timestamptz[],
-    %(jobs)s::uuid[], %(scheduled_fors)s::timestamptz[], %(job_due_ats)s::timestamptz[], %(origins)s::text[],
-    %(skipped_firsts)s::timestamptz[], %(skipped_lasts)s::timestamptz[], %(skipped_counts)s::int[],
-    %(skipped_reasons)s::text[], %(next_run_ats)s::timestamptz[], %(planned_fors)s::timestamptz[],
-    %(decided_untils)s::timestamptz[], %(pickup_deadlines)s::double precision[],
-    %(planned_aheads)s::text[], %(jobs_aheads)s::text[]""",
-    "{planned}": """planned as materialized (
-        select planned.* from unnest(
-            names, marked_ats, due_ats, jobs, scheduled_fors, job_due_ats, origins,
-            skipped_firsts, skipped_lasts, skipped_counts, skipped_reasons,
-            next_run_ats, planned_fors, decided_untils, pickup_deadlines, planned_aheads, jobs_aheads)
-            as planned (name, marked_at, due_at, job, scheduled_for, job_due_at, origin,
-                        skipped_first, skipped_last, skipped_count, skipped_reason,
-                        next_run_at, planned_for, decided_until, pickup_deadline, planned_ahead, jobs_ahead)
-    )""",
     # Which rows a beat may submit: those that still have the mark and the next run that it decided about, that run at
     # all, and of which nothing later has been decided. For `submit` and `submit_free`.
     "{is_as_decided}": """stored.marked_at = planned.marked_at
-            and stored.next_run_at = planned.due_at
+            and stored.next_run_at = planned.old_next_run_at
             and stored.enabled and not stored.group_paused
             and (stored.pause_after_failures is null
                 or not {schema}.pause_is_due(stored.name, stored.failures_from, stored.pause_after_failures))

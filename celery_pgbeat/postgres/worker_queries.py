@@ -17,7 +17,7 @@ from sqlalchemy.exc import IntegrityError
 from celery_pgbeat import __version__
 from celery_pgbeat.errors import DatabaseBusy
 from celery_pgbeat.node import NodeId
-from celery_pgbeat.postgres.arrays import array_text, ids_text
+from celery_pgbeat.postgres.arrays import array_text
 from celery_pgbeat.postgres.database import Database
 
 
@@ -181,10 +181,10 @@ class WorkerQueries:
         rows = self.database.run(
             "finish_many",
             direct=True,
-            jobs=ids_text(start.job for start in starts),
+            jobs=array_text(start.job for start in starts),
             runs=array_text(start.run for start in starts),
             attempts=array_text(start.attempt for start in starts),
-            tokens=ids_text(start.token for start in starts),
+            tokens=array_text(start.token for start in starts),
             workers=array_text(start.worker for start in starts),
             states=array_text(finish.state for finish in finishes),
             errors=array_text(finish.error for finish in finishes),

@@ -51,7 +51,7 @@ MUTANTS = {
     "a submit is not fenced by its own mark": Mutant(SUBMITS, "and stored.marked_at = planned.marked_at", ""),
     "a start forgets its own token": Mutant(("start",), "token = start.token or stop_request", "stop_request"),
     "a submit is not fenced by the instant": Mutant(
-        SUBMITS, "and stored.marked_at = planned.marked_at and stored.next_run_at = planned.due_at", ""
+        SUBMITS, "and stored.marked_at = planned.marked_at and stored.next_run_at = planned.old_next_run_at", ""
     ),
     "a postponement is not fenced": Mutant(
         ("postpone",), "and task.marked_by = postponed.beat and task.marked_at = postponed.marked_at", ""

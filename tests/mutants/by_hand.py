@@ -57,8 +57,8 @@ STATEMENTS_OF_THE_BEAT = {
     ),
     "what a group holds is submitted at once": at_once("and (limited or state = 'finished')", "and false"),
     "a submit is not fenced by its own mark": fragments(
-        "stored.marked_at = planned.marked_at and stored.next_run_at = planned.due_at",
-        "stored.next_run_at = planned.due_at",
+        "stored.marked_at = planned.marked_at and stored.next_run_at = planned.old_next_run_at",
+        "stored.next_run_at = planned.old_next_run_at",
     ),
     "an occurrence is decided twice": fragments(
         "and planned.decided_until > coalesce(stored.last_run_at, '-infinity')"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterator
+from dataclasses import fields
 from datetime import datetime, timedelta, timezone
 from enum import Enum
 from typing import Any
@@ -13,7 +14,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from celery_pgbeat.postgres.arrays import array_text
+from celery_pgbeat.planning import Decision, Skipped
+from celery_pgbeat.postgres.arrays import array_text, records_text
 from celery_pgbeat.postgres.database import Database
 from celery_pgbeat.postgres.engine import normalise_url
 
@@ -94,6 +96,46 @@ def test_values_arrive_as_they_were(database: Database, kind: str, values: list[
     # A driver may read a uuid as text.
     read = [uuid.UUID(value) if kind == "uuid" and isinstance(value, str) else value for value in found]
     assert [_in_utc(value) for value in values] == [_in_utc(value) for value in read]
+
+
+def test_records_arrive_as_they_were(database: Database) -> None:
+    """As the type `decision`, which has a field of each kind that a record may have."""
+    instants = (datetime(2026, 10, 25, 2, 30, 0, 1, tzinfo=timezone.utc), datetime(1, 1, 2, tzinfo=timezone.utc))
+    job, span = uuid.UUID(int=2**128 - 1), timedelta(seconds=0.1)
+    nothing = [None] * 4
+    records = [
+        [text, instants[0], instants[1], *nothing, job, None, None, text, None, None, None, span, instants, (job.hex,)]
+        for text in ODD
+    ]
+    empty = ["", None, None, *nothing, None, None, None, None, None, None, None, timedelta(), (), ()]
+
+    rows = database.execute(
+        "select name, marked_at, old_next_run_at, job::text, scheduled_for, origin, pickup_deadline, planned_ahead, "
+        "jobs_ahead::text from unnest(%(records)s::pgbeat.decision[]) with ordinality as given order by ordinality",
+        {"records": records_text([*records, empty])},
+    )
+
+    found = [[_in_utc(value) for value in row] for row in rows]
+    told = [str(job), None]
+    assert [
+        [text, *map(_in_utc, instants), *told, text, 0.1, list(map(_in_utc, instants)), f"{{{job}}}"] for text in ODD
+    ] == [[*row[:7], [_in_utc(one) for one in row[7]], row[8]] for row in found[:-1]]
+    assert ["", None, None, None, None, None, 0.0, None, None] == found[-1]
+
+
+def test_a_decision_has_the_fields_of_its_type(database: Database) -> None:
+    row, skipped, *others = Decision._fields
+
+    rows = database.execute(
+        "select attname from pg_attribute where attrelid = 'pgbeat.decision'::regclass and attnum > 0 order by attnum"
+    )
+
+    assert ("row", "skipped") == (row, skipped)
+    assert [
+        *("name", "marked_at", "old_next_run_at"),
+        *(f"skipped_{one.name}" for one in fields(Skipped)),
+        *others,
+    ] == [name for (name,) in rows]
 
 
 def test_an_empty_list_is_an_empty_array(database: Database) -> None:

@@ -66,9 +66,8 @@ def test_every_function_that_bends_its_plan_switches_jit_off(migrated_database: 
 
 
 DECIDED = (
-    "'{a}', array[now()], array[now()], array[gen_random_uuid()], array[now()], array[now()], '{schedule}',"
-    " array[null::timestamptz], array[null::timestamptz], array[null::int], array[null::text],"
-    " array[now()], array[now()], array[now()], '{1}', array[null::text], array[null::text]"
+    "array[row('a', now(), now(), null, null, null, null, gen_random_uuid(), now(), now(), 'schedule', now(), now(),"
+    " now(), 1, null, null)::pgbeat.decision]"
 )
 STATEMENTS = (
     "select pgbeat.release_buffered(null)",

@@ -15,10 +15,8 @@ SETTLED_AFTER = 10  # calls: Postgres makes five plans of their own before it co
 TOKEN = "00000000-0000-0000-0000-000000000001"
 IDS = "array(select id from pgbeat.active_job where periodic_task in ('row-0', 'row-1', 'row-2'))"
 DECIDED = (
-    "array[name], array[marked_at], array[next_run_at], array[gen_random_uuid()], array[next_run_at],"
-    " array[next_run_at], '{schedule}', array[null::timestamptz], array[null::timestamptz], array[null::int],"
-    " array[null::text], array[next_run_at + interval '1 h'], array[next_run_at + interval '1 h'], array[now()], '{1}',"
-    " array[null::text], array[null::text]"
+    "array[row(name, marked_at, next_run_at, null, null, null, null, gen_random_uuid(), next_run_at, next_run_at,"
+    " 'schedule', now(), next_run_at + interval '1 h', next_run_at + interval '1 h', 1, null, null)::pgbeat.decision]"
 )
 # Each does something, and is taken back.
 CALLS = {

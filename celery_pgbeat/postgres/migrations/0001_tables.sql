@@ -326,6 +326,28 @@ create table {schema}.group_turn (
 create index group_turn_of_group on {schema}.group_turn (group_name, held);
 create index group_turn_new on {schema}.group_turn (group_name) where not held;
 
+-- What a beat has decided about a due row: the mark and the next run that it has found there, the occurrences that are
+-- skipped, then the fields of `Decision` in planning/types.py. A test compares them.
+create type {schema}.decision as (
+    name text,
+    marked_at timestamptz,
+    old_next_run_at timestamptz,
+    skipped_first timestamptz,
+    skipped_last timestamptz,
+    skipped_count int,
+    skipped_reason text,
+    job uuid,
+    scheduled_for timestamptz,
+    due_at timestamptz,
+    origin text,
+    decided_until timestamptz,
+    next_run_at timestamptz,
+    planned_for timestamptz,
+    pickup_deadline double precision,
+    planned_ahead timestamptz[],
+    jobs_ahead uuid[]
+);
+
 -- Jobs that are not final. Small, and its unique index *is* the overlap rule. The functions of definitions/jobs.sql
 -- fill this table and finished_job by position.
 

@@ -32,22 +32,16 @@
 -- is `sent` may be running.
 --   `made` reads `given_up` and `replaced` in full: nothing else orders two data-modifying CTEs. Unordered, the insert
 -- runs first, meets the given-up job in the unique index, and the occurrence is skipped for nothing.
---   due_at is the next_run_at that the row had when it was decided, for the fence. job_due_at is when the occurrence of
--- the new job was due: under `catchup` that is another instant. last_run_at is the last occurrence that is decided,
--- whether it has run or not. decided_until > last_run_at: an occurrence is decided once, whatever the clock or the row
--- has.
+--   old_next_run_at is that of the row when it was decided, for the fence. due_at is when the occurrence of the new job
+-- was due: under `catchup` that is another instant. last_run_at is the last occurrence that is decided, whether it has
+-- run or not. decided_until > last_run_at: an occurrence is decided once, whatever the clock or the row has.
 --   A function, because that keeps its plan: planning this anew took longer than submitting forty rows. As in
 -- submit_free.sql, the plan must serve any table and any batch. A step looks up others by an index (lateral), in a
 -- hashed list (`in`) or by a hash join, and the result comes in parts.
 -- function
 create or replace function {schema}.submit(
     beat text, timezone text, full_acts_as text, may_judge boolean, resending boolean, most_buffered int,
-    shadow boolean,
-    names text[], marked_ats timestamptz[], due_ats timestamptz[],
-    jobs uuid[], scheduled_fors timestamptz[], job_due_ats timestamptz[], origins text[],
-    skipped_firsts timestamptz[], skipped_lasts timestamptz[], skipped_counts int[], skipped_reasons text[],
-    next_run_ats timestamptz[], planned_fors timestamptz[], decided_untils timestamptz[],
-    pickup_deadlines double precision[], planned_aheads text[], jobs_aheads text[]
+    shadow boolean, decisions {schema}.decision[]
 ) returns table (name text, made boolean, waits boolean, blocked_by uuid, finished_group text, lost uuid)
 language plpgsql rows 10
 set search_path = pg_catalog, pg_temp
@@ -56,7 +50,9 @@ as $$
 #variable_conflict use_column
 begin
     return query
-    with {planned},
+    with planned as materialized (
+        select * from unnest(decisions)
+    ),
     marked as materialized (
         select stored as definition, stored.overlap, stored.group_name,
             stored.group_name is not null and exists (
@@ -68,7 +64,7 @@ begin
             planned.*, make_interval(secs => planned.pickup_deadline) as deadline
         from {schema}.periodic_task as stored
         join planned on planned.name = stored.name
-        where stored.name = any (submit.names)
+        where stored.name = any (array(select name from planned))
             and stored.marked_by = submit.beat
             and {is_as_decided}
             and (stored.overlap = 'allow' or planned.job is null or not exists (
@@ -206,7 +202,7 @@ begin
             end as waits_for
         ) as buffered
         cross join lateral {schema}.new_job(
-            definition, job, scheduled_for, job_due_at, origin, overlap <> 'allow' and not waits, waits_for, deadline,
+            definition, job, scheduled_for, due_at, origin, overlap <> 'allow' and not waits, waits_for, deadline,
             submit.timezone, submit.full_acts_as, submit.beat, marked_at, (definition).mark_lease) as created
         where action in ('send', 'wait', 'replace')
             and (select count(*) from given_up) >= 0
@@ -226,7 +222,7 @@ begin
                 order by other.created_at
                 limit 1))
             end,
-            (definition).task, (definition).queue, {schema}.now(), {schema}.now(), submit.beat, job_due_at,
+            (definition).task, (definition).queue, {schema}.now(), {schema}.now(), submit.beat, due_at,
             (definition).group_name
         from resolved
         where job is not null and job not in (select id from made)
@@ -256,8 +252,8 @@ begin
             run_count = least(greatest(task.run_count + outcome.made - outcome.superseded, 0), 2000000000),
             timezone = coalesce(task.timezone, submit.timezone),
             pickup_deadline = outcome.deadline,
-            planned_ahead = outcome.planned_ahead::timestamptz[],
-            jobs_ahead = outcome.jobs_ahead::uuid[],
+            planned_ahead = outcome.planned_ahead,
+            jobs_ahead = case when outcome.jobs_ahead is not null then outcome.job || outcome.jobs_ahead end,
             marked_by = null,
             marked_at = null,
             taken_over = false
@@ -267,7 +263,7 @@ begin
                 select *, coalesce(job in (select id from made) or action = 'shadow', false)::int as made from counted
             ) as counted
         ) as outcome
-        where task.name = any (submit.names) and task.name = outcome.name
+        where task.name = any (array(select name from planned)) and task.name = outcome.name
         returning task.name
     )
     select name, name in (select periodic_task from made) as made,
@@ -283,4 +279,4 @@ $$;
 -- call
 select name, made, waits, blocked_by, finished_group, lost from {schema}.submit(
     %(beat)s, %(timezone)s, %(full_acts_as)s, %(may_judge)s, %(resending)s, %(most_buffered)s, %(shadow)s,
-    {decisions})
+    %(decisions)s::{schema}.decision[])

@@ -12,13 +12,7 @@
 -- would read all jobs into a hash.
 -- function
 create or replace function {schema}.submit_free(
-    beat text, timezone text, full_acts_as text,
-    names text[], marked_ats timestamptz[], due_ats timestamptz[],
-    jobs uuid[], scheduled_fors timestamptz[], job_due_ats timestamptz[], origins text[],
-    skipped_firsts timestamptz[], skipped_lasts timestamptz[], skipped_counts int[], skipped_reasons text[],
-    next_run_ats timestamptz[], planned_fors timestamptz[], decided_untils timestamptz[],
-    pickup_deadlines double precision[],
-    planned_aheads text[], jobs_aheads text[]
+    beat text, timezone text, full_acts_as text, decisions {schema}.decision[]
 ) returns table (name text, made boolean)
 language plpgsql rows 10
 set search_path = pg_catalog, pg_temp
@@ -27,13 +21,15 @@ as $$
 #variable_conflict use_column
 begin
     return query
-    with {planned},
+    with planned as materialized (
+        select * from unnest(decisions)
+    ),
     fenced as materialized (
         select stored as definition, planned.*, make_interval(secs => planned.pickup_deadline) as deadline,
             (stored.run_count + (planned.job is not null)::int < stored.max_runs) is not false as goes_on
         from {schema}.periodic_task as stored
         join planned on planned.name = stored.name
-        where stored.name = any (submit_free.names)
+        where stored.name = any (array(select name from planned))
             and stored.marked_by = submit_free.beat
             and {is_as_decided}
             and stored.kind = 'task'
@@ -58,7 +54,7 @@ begin
         insert into {schema}.active_job
         select created.* from fenced
         cross join lateral {schema}.new_job(
-            definition, job, scheduled_for, job_due_at, origin, (definition).overlap <> 'allow', null, deadline,
+            definition, job, scheduled_for, due_at, origin, (definition).overlap <> 'allow', null, deadline,
             submit_free.timezone, submit_free.full_acts_as, submit_free.beat, marked_at,
             (definition).mark_lease) as created
         where job is not null
@@ -85,17 +81,16 @@ begin
         run_count = least(task.run_count + (free.job is not null)::int, 2000000000),
         timezone = coalesce(task.timezone, submit_free.timezone),
         pickup_deadline = free.deadline,
-        planned_ahead = free.planned_ahead::timestamptz[],
-        jobs_ahead = free.jobs_ahead::uuid[],
+        planned_ahead = free.planned_ahead,
+        jobs_ahead = case when free.jobs_ahead is not null then free.job || free.jobs_ahead end,
         marked_by = null,
         marked_at = null,
         taken_over = false
     from free
-    where task.name = any (submit_free.names) and task.name = free.name
+    where task.name = any (array(select name from planned)) and task.name = free.name
     returning task.name, free.job is not null;
 end
 $$;
 -- call
 select name, made from {schema}.submit_free(
-    %(beat)s, %(timezone)s, %(full_acts_as)s,
-    {decisions})
+    %(beat)s, %(timezone)s, %(full_acts_as)s, %(decisions)s::{schema}.decision[])
