@@ -16,7 +16,7 @@ from celery_pgbeat.planning import Decision, Due
 from celery_pgbeat.postgres.beat_queries import BeatQueries, Marked, Submitted
 from celery_pgbeat.settings import Settings
 from celery_pgbeat.testing.stubs import NullBroker
-from tests.harness.outbox import app_of, order
+from tests.harness.outbox import app_of, job
 
 
 class JudgingClock(DatabaseClock):
@@ -85,7 +85,7 @@ class Observed:
 
     def deliver(self, jobs: Sequence[uuid.UUID]) -> None:
         """Publish these jobs and record what became of them."""
-        self.beat.delivery.deliver([order(job) for job in jobs], boottime() + 60)
+        self.beat.delivery.deliver([job(id=one) for one in jobs], boottime() + 60)
 
     def jobs(self) -> list[uuid.UUID]:
         """Return the active jobs."""

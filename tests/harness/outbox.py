@@ -19,16 +19,17 @@ from celery_pgbeat.beat.scheduler import Scheduler
 from celery_pgbeat.beat.send.broker import Broker
 from celery_pgbeat.beat.send.closed_queues import ClosedQueues
 from celery_pgbeat.beat.send.messages import OutgoingJob
-from celery_pgbeat.beat.send.orders import Order
+from celery_pgbeat.beat.send.outgoing_jobs import job_of_recovered, read_texts
 from celery_pgbeat.beat.send.publisher import BATCH, Published, Publisher
 from celery_pgbeat.beat.send.rendering.renderer import Renderer
 from celery_pgbeat.measures.observer import Observer
+from celery_pgbeat.postgres.beat_queries import Recovered
 
 SOON = datetime(2030, 1, 1, 12, tzinfo=timezone.utc)  # later than any node's clock, so that nothing has expired
 LEASE = 60.0  # seconds
 
 
-# What an order and a job have in common here: `shop.probe`, due at noon.
+# `shop.probe`, due at noon.
 PROBE: dict[str, Any] = {
     "periodic_task": "nightly",
     "scheduled_for": datetime(2026, 12, 7, 12, tzinfo=timezone.utc),
@@ -48,12 +49,14 @@ PROBE: dict[str, Any] = {
 
 def job(**changes: Any) -> OutgoingJob:
     """Make a job of `shop.probe` that was due at noon."""
-    return OutgoingJob(**{"id": uuid.uuid4(), **PROBE, "options": {}, **changes})
+    return OutgoingJob(**{"id": uuid.uuid4(), **PROBE, **changes})
 
 
-def order(job_id: uuid.UUID, **changes: Any) -> Order:
-    """Make the order of such a job."""
-    return Order(job_id, **{**PROBE, **changes})
+def taken_over(row: Recovered) -> OutgoingJob:
+    """Make a job as a beat sends it that has taken it over."""
+    made = job_of_recovered(row)
+    read_texts(made)
+    return made
 
 
 def jobs(count: int, **changes: Any) -> list[OutgoingJob]:

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from celery_pgbeat import PgBeat
-from celery_pgbeat.beat.send.orders import order_of_recovered, outgoing_job
 from celery_pgbeat.errors import InvalidPeriodicTask
 from celery_pgbeat.redaction import MASK
+from tests.harness.outbox import taken_over
 from tests.harness.session import Session, reason
 from tests.harness.shell import Run
 from tests.harness.ticks import HOUR, beat, decided, make_due, submit
@@ -77,7 +77,7 @@ def test_a_submitted_job_carries_it_even_after_its_row_has_changed(migrated_data
     session.rows("update pgbeat.periodic_task set sensitive = false")
     session.rows("update pgbeat.active_job set marked_at = null, marked_by = null, check_at = default")
 
-    jobs = [outgoing_job(order_of_recovered(recovered)) for recovered in store.recover(10, HOUR)]
+    jobs = [taken_over(recovered) for recovered in store.recover(10, HOUR)]
 
     assert [True] == [job.sensitive for job in jobs]
 

@@ -13,7 +13,8 @@ from celery_pgbeat.beat.send.publisher import Published
 from celery_pgbeat.beat.wiring import Wiring
 from celery_pgbeat.postgres.beat_queries import BeatQueries
 from celery_pgbeat.settings import Settings
-from tests.harness.outbox import app_of, order
+from tests.harness.outbox import app_of
+from tests.harness.outbox import job as outgoing
 from tests.harness.ticks import decided, jobs, make_due, submit
 from tests.harness.transactions import Transaction
 
@@ -48,7 +49,7 @@ def test_a_message_sent_while_its_job_was_locked_is_confirmed_in_the_next_turn(
     other = Transaction(migrated_database)
     other.execute("select from pgbeat.active_job for update")
 
-    made.delivery.deliver([order(job, periodic_task="a")], boottime() + lease)
+    made.delivery.deliver([outgoing(id=job, periodic_task="a")], boottime() + lease)
     assert ["pending"] == [found["state"] for found in jobs(store)]
     other.rollback()
     made.dispatcher.turn()

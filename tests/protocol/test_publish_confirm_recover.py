@@ -7,10 +7,10 @@ from datetime import timedelta
 
 import pytest
 
-from celery_pgbeat.beat.send.orders import order_of_recovered, outgoing_job
 from celery_pgbeat.postgres.beat_queries import BeatQueries
 from celery_pgbeat.postgres.worker_queries import Start, WorkerQueries
 from tests.harness.clock import Clock
+from tests.harness.outbox import taken_over
 from tests.harness.ticks import HOUR, beat, insert, jobs, make_due, submit
 
 ON_TIME = timedelta(seconds=32)
@@ -183,7 +183,7 @@ def test_by_when_a_job_is_to_be_sent_comes_with_it_but_not_with_a_manual_one(mig
     store.give_back()
     store.database.execute("select pgbeat.trigger('a')")
 
-    found = {row.origin: (row, outgoing_job(order_of_recovered(row)).send_by) for row in store.recover(10, ON_TIME)}
+    found = {row.origin: (row, taken_over(row).send_by) for row in store.recover(10, ON_TIME)}
 
     row, send_by = found["schedule"]
     assert row.scheduled_for + timedelta(seconds=90) == send_by

@@ -20,7 +20,6 @@ from click.testing import CliRunner
 from celery_pgbeat.api.exchange import EMPTY, differences, line_of
 from celery_pgbeat.beat.entries import RowEntry
 from celery_pgbeat.beat.send.messages import JobEntry, Refusal, Refused, options_of
-from celery_pgbeat.beat.send.orders import order_of_recovered, outgoing_job
 from celery_pgbeat.cli import main
 from celery_pgbeat.cli.output import row_as_dict
 from celery_pgbeat.columns import PeriodicTask
@@ -33,7 +32,7 @@ from celery_pgbeat.settings import Settings
 from celery_pgbeat.worker.report.tracker import outcome, unwound
 from celery_pgbeat.worker.start.guard import guard
 from celery_pgbeat.worker.start.message import is_sensitive
-from tests.harness.outbox import app_of, job, outbox
+from tests.harness.outbox import app_of, job, outbox, taken_over
 from tests.unit.planning.rows import due
 
 SECRET = "patient-4711"
@@ -83,7 +82,7 @@ def test_a_job_that_was_taken_over_is_as_sensitive_as_it_was_made() -> None:
 
     for sensitive in (False, True):
         made = replace(given, message=json.dumps({**message, "sensitive": sensitive}))
-        assert sensitive == outgoing_job(order_of_recovered(made)).sensitive
+        assert sensitive == taken_over(made).sensitive
 
 
 def test_no_repr_of_what_a_beat_holds_shows_arguments() -> None:

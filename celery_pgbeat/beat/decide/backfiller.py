@@ -17,7 +17,7 @@ from uuid import UUID
 from celery_pgbeat.beat.database_clock import boottime
 from celery_pgbeat.beat.decide.planner import problem_of
 from celery_pgbeat.beat.send.delivery import Delivery
-from celery_pgbeat.beat.send.orders import order_of_backfill
+from celery_pgbeat.beat.send.outgoing_jobs import job_of_backfill
 from celery_pgbeat.beat.upkeep.tracking import Tracking
 from celery_pgbeat.planning import NOTHING, BackfillRow, BackfillStep, Rules, range_of
 from celery_pgbeat.planning.due_times import pickup_after
@@ -75,19 +75,18 @@ class Backfiller:
             pickup_deadline = pickup_after(span.due_times, step.jobs[-1] if step.jobs else None, self._rules)
         except Exception as error:  # noqa: BLE001  likewise
             return self._end(row, problem_of(error))
-        jobs = [span.job_id(row.backfill, occurrence) for occurrence in step.jobs]
+        ids = [span.job_id(row.backfill, occurrence) for occurrence in step.jobs]
         full_acts_as = self._tracking.full_acts_as()
-        outcome = self._queries.submit_backfill(row, step, jobs, total, pickup_deadline, full_acts_as)
+        outcome = self._queries.submit_backfill(row, step, ids, total, pickup_deadline, full_acts_as)
         if outcome not in ("submitted", "waiting"):
             return False
         _log(row, step)
         if outcome == "waiting":  # for slots in their group, or for people
             return True
-        orders = [
-            order_of_backfill(row, job, occurrence, full_acts_as)
-            for job, occurrence in zip(jobs, step.jobs, strict=True)
+        jobs = [
+            job_of_backfill(row, job, occurrence, full_acts_as) for job, occurrence in zip(ids, step.jobs, strict=True)
         ]
-        self._delivery.deliver(orders, lease_ends)
+        self._delivery.deliver(jobs, lease_ends)
         return True
 
     def _problem_of(self, row: BackfillRow) -> str | None:

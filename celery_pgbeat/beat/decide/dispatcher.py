@@ -37,7 +37,7 @@ from celery_pgbeat.beat.log_throttle import LogThrottle
 from celery_pgbeat.beat.send.broker import Broker
 from celery_pgbeat.beat.send.closed_queues import ClosedQueues
 from celery_pgbeat.beat.send.delivery import Delivery
-from celery_pgbeat.beat.send.orders import order_at_once
+from celery_pgbeat.beat.send.outgoing_jobs import job_at_once
 from celery_pgbeat.beat.steps import Steps
 from celery_pgbeat.beat.upkeep.tracking import Tracking
 from celery_pgbeat.declare.sendable import check_sendable
@@ -253,7 +253,7 @@ class Dispatcher:
         lease_ends = boottime() + lease
         marked = self._mark(lease)
         self._more_is_due, self._due_at = len(marked) > 1 or self._backlog or marked.late_by > BEHIND, None
-        self._delivery.deliver([order_at_once(row) for row in marked.at_once], lease_ends)
+        self._delivery.deliver([job_at_once(row) for row in marked.at_once], lease_ends)
         due = marked.due
         if self._unreported and due:
             names = [row.name for row in due]

@@ -18,7 +18,8 @@ from celery_pgbeat.beat.database_clock import DatabaseClock, boottime
 from celery_pgbeat.beat.decide.planner import problem_of
 from celery_pgbeat.beat.send.closed_queues import ClosedQueues
 from celery_pgbeat.beat.send.delivery import Delivery
-from celery_pgbeat.beat.send.orders import Order, order_of_recovered
+from celery_pgbeat.beat.send.messages import OutgoingJob
+from celery_pgbeat.beat.send.outgoing_jobs import job_of_recovered
 from celery_pgbeat.measures.observer import Observer
 from celery_pgbeat.planning import Rules, windows_of
 from celery_pgbeat.postgres.beat_queries import BeatQueries, Recovered
@@ -48,7 +49,7 @@ class Recovery:
         recovered = self._queries.recover(batch, self._settings.on_time, lazy_names)
         self._observer.recovered(recovered, began)
         not_now = set() if self._settings.shadow else self._hold_back(recovered)
-        orders: list[Order] = []
+        jobs: list[OutgoingJob] = []
         sends: list[int] = []
         forbidden: list[uuid.UUID] = []
         kept: list[uuid.UUID] = []
@@ -68,17 +69,17 @@ class Recovery:
             elif self._is_forbidden(job):
                 forbidden.append(job.id)
             else:
-                orders.append(order_of_recovered(job))
+                jobs.append(job_of_recovered(job))
                 sends.append(job.sends)
         if forbidden:
             self._observer.skipped(forbidden, "not_allowed", self._queries.skip(forbidden, "not_allowed"))
         if kept:
             self._observer.skipped(kept, "shadow", self._queries.skip(kept, "shadow"))
             logger.info("Skipped %d jobs that waited, or were triggered: shadow", len(kept), extra={"action": "skip"})
-        if orders:
+        if jobs:
             if not self._closed:  # otherwise most are probes of closed queues
                 _log_taken(sends)
-            self._delivery.deliver(orders, lease_ends)
+            self._delivery.deliver(jobs, lease_ends)
         return bool(recovered)
 
     def _is_forbidden(self, job: Recovered) -> bool:

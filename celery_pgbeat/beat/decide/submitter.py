@@ -15,7 +15,8 @@ from datetime import datetime
 
 from celery_pgbeat.beat.database_clock import DatabaseClock, boottime
 from celery_pgbeat.beat.send.delivery import Delivery
-from celery_pgbeat.beat.send.orders import Order, order_of_decision
+from celery_pgbeat.beat.send.messages import OutgoingJob
+from celery_pgbeat.beat.send.outgoing_jobs import job_of_decision
 from celery_pgbeat.beat.upkeep.tracking import Tracking
 from celery_pgbeat.errors import DatabaseBusy
 from celery_pgbeat.measures.observer import Observer
@@ -110,7 +111,7 @@ class Submitter:
             self._retries += [PendingRetry(half, lease_ends) for half in halves if half]
             raise
         by_name = {one.name: one for one in submitted}
-        orders: list[Order] = []
+        jobs: list[OutgoingJob] = []
         for decision in decisions:
             one = by_name.get(decision.row.name)
             if one is None:
@@ -118,8 +119,8 @@ class Submitter:
             _log(decision, one)
             job, scheduled_for = decision.job, decision.scheduled_for
             if one.made and not one.waits and job is not None and scheduled_for is not None:
-                orders.append(order_of_decision(decision, job, scheduled_for, self._rules.timezone, full_acts_as))
-        self._delivery.deliver(orders, lease_ends)
+                jobs.append(job_of_decision(decision, job, scheduled_for, self._rules.timezone, full_acts_as))
+        self._delivery.deliver(jobs, lease_ends)
         waiting = [one.name for one in submitted if one.waits]
         if waiting:
             self._queries.release_buffered(waiting)

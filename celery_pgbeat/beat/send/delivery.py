@@ -21,7 +21,7 @@ from celery_pgbeat.beat.database_clock import boottime
 from celery_pgbeat.beat.log_throttle import LogThrottle
 from celery_pgbeat.beat.send.confirmer import Sent
 from celery_pgbeat.beat.send.messages import OutgoingJob, Refusal
-from celery_pgbeat.beat.send.orders import Order, outgoing_job
+from celery_pgbeat.beat.send.outgoing_jobs import read_texts
 from celery_pgbeat.beat.send.publisher import BATCH, Published, Publisher
 from celery_pgbeat.measures.observer import Observer
 from celery_pgbeat.postgres.beat_queries import BeatQueries
@@ -70,9 +70,9 @@ class Delivery:
         del within
         return True
 
-    def deliver(self, orders: Sequence[Order], lease_ends: float) -> None:
-        """Make the jobs, publish them while the lease lasts, and confirm."""
-        jobs = self._made(orders)
+    def deliver(self, jobs: Sequence[OutgoingJob], lease_ends: float) -> None:
+        """Read the texts of the jobs, publish them while the lease lasts, and confirm."""
+        jobs = self._readable(jobs)
         began = boottime()
         for first in range(0, len(jobs), BATCH):
             step = jobs[first : first + BATCH]
@@ -106,16 +106,18 @@ class Delivery:
                 self._confirm([one])
         return bool(waiting) and not self._held
 
-    def _made(self, orders: Sequence[Order]) -> list[OutgoingJob]:
-        jobs: list[OutgoingJob] = []
+    def _readable(self, jobs: Sequence[OutgoingJob]) -> list[OutgoingJob]:
+        readable: list[OutgoingJob] = []
         refused: list[Refusal] = []
-        for order in orders:
+        for job in jobs:
             try:
-                jobs.append(outgoing_job(order))
+                read_texts(job)
             except BaseException as error:  # noqa: BLE001  one bad row stops only itself
-                refused.append(Refusal(order.id, order.periodic_task, error))
+                refused.append(Refusal(job.id, job.periodic_task, error))
+            else:
+                readable.append(job)
         self._refuse(refused)
-        return jobs
+        return readable
 
     def _late_when_there_is_room(self, step: Sequence[OutgoingJob], lease_ends: float) -> set[uuid.UUID]:
         """Wait until the step may be written; skip its jobs that are too late then, and return them.

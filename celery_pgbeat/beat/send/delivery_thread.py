@@ -24,7 +24,7 @@ from dataclasses import dataclass
 
 from celery_pgbeat.beat.send.confirmer import Confirmer, ConfirmFailed, Sent
 from celery_pgbeat.beat.send.delivery import Delivery
-from celery_pgbeat.beat.send.orders import Order
+from celery_pgbeat.beat.send.messages import OutgoingJob
 from celery_pgbeat.beat.send.publisher import BATCH
 from celery_pgbeat.postgres.beat_queries import BeatQueries
 from celery_pgbeat.threads import LastingThread
@@ -44,7 +44,7 @@ class DeliveryThread(Delivery):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self._batches: queue.SimpleQueue[tuple[Sequence[Order], float] | None] = queue.SimpleQueue()
+        self._batches: queue.SimpleQueue[tuple[Sequence[OutgoingJob], float] | None] = queue.SimpleQueue()
         self._begun = threading.Event()  # set when every batch has been begun, so that another one may wait
         self._begun.set()
         self._lock = threading.Lock()  # for these four
@@ -74,9 +74,9 @@ class DeliveryThread(Delivery):
         self._refused = True
         return self._begun.is_set()  # the batch may have been begun in between, without a wake-up
 
-    def deliver(self, orders: Sequence[Order], lease_ends: float) -> None:
+    def deliver(self, jobs: Sequence[OutgoingJob], lease_ends: float) -> None:
         """Queue a batch, or a part of it, behind those that are not delivered yet."""
-        if not orders:
+        if not jobs:
             return
         if not self._thread.is_started:
             self._thread.start()
@@ -84,7 +84,7 @@ class DeliveryThread(Delivery):
             self._last_lease = lease_ends
             if lease_ends != self._lease_under_way:
                 self._begun.clear()
-        self._batches.put((orders, lease_ends))
+        self._batches.put((jobs, lease_ends))
 
     def check(self) -> None:
         """Raise the first error that has not been raised; start the thread again if it has ended.

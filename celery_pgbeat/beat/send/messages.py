@@ -31,15 +31,22 @@ _DECODER = json.JSONDecoder(object_hook=object_hook)  # that of kombu's `loads`,
 HARD_LIMIT_MARGIN = timedelta(seconds=60)  # a task that ignores the soft limit has at most this much longer
 
 
-@dataclass(slots=True)  # not frozen: a beat makes thousands a second
+@dataclass(slots=True, kw_only=True)  # not frozen: a beat makes thousands a second
 class OutgoingJob:
-    """One job to be sent. The fields up to `timezone` are those of an `Order`.
+    """One job to be sent. Its delivery reads the JSON (`read_texts`) before its message is made.
 
     Attributes:
-        options: read from the order's JSON.
-        send_by: the end of its row's `catchup_window`; it is not sent later than that.
+        args: JSON, as `kwargs` is.
+        options_text: JSON.
+        options: read from that.
+        message: of a recovered job, JSON in place of arguments, options, priority, schedule and time zone.
+        checked: whether the texts were checked when the job was decided.
+        due_at: None where nothing limits how late it may be sent.
+        catchup_window: how much later than `due_at` it may be sent; None for any time.
+        send_by: the end of that window, once the texts were read; it is not sent later than that.
         sends: how often a beat has begun to send it, this time included.
-        tracking: under `send` workers neither guard nor track it, and its message says so.
+        tracking: that of the job, which differs from its row's where `full` acts as another. Under `send` workers
+            neither guard nor track it, and its message says so.
         trace: headers by which the worker's span joins this job's trace.
     """
 
@@ -47,17 +54,22 @@ class OutgoingJob:
     periodic_task: str
     scheduled_for: datetime
     origin: str
-    run: int
+    run: int = 0
     task: str
-    args: str = field(repr=False)
-    kwargs: str = field(repr=False)
+    args: str = field(default="[]", repr=False)
+    kwargs: str = field(default="{}", repr=False)
     queue: str | None
-    priority: int | None
-    sensitive: bool
+    priority: int | None = None
+    sensitive: bool = False
     max_run_time: timedelta | None
-    schedule: str | None
-    timezone: str | None
-    options: Mapping[str, Any]
+    schedule: str | None = None
+    timezone: str | None = None
+    options_text: str = field(default="{}", repr=False)
+    options: Mapping[str, Any] = field(default_factory=dict)
+    message: str | None = field(default=None, repr=False)
+    checked: bool = False
+    due_at: datetime | None = None
+    catchup_window: timedelta | None = None
     send_by: datetime | None = None
     sends: int = 1
     tracking: str = "full"

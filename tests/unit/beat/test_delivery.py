@@ -17,10 +17,10 @@ from celery_pgbeat.beat.database_clock import boottime
 from celery_pgbeat.beat.log_throttle import LogThrottle
 from celery_pgbeat.beat.send.delivery import Delivery
 from celery_pgbeat.beat.send.delivery_thread import DeliveryThread
-from celery_pgbeat.beat.send.orders import Order
+from celery_pgbeat.beat.send.messages import OutgoingJob
 from celery_pgbeat.beat.send.publisher import BATCH, Published
 from celery_pgbeat.measures.observer import Observer
-from tests.harness.outbox import order
+from tests.harness.outbox import job as outgoing
 
 PATIENCE = 10.0  # seconds
 NOW = datetime(2026, 12, 7, 12, tzinfo=timezone.utc)
@@ -103,9 +103,9 @@ def delivery(gate: Gate, clock: Clock, stopping: threading.Event, rung: threadin
     assert line.finish(PATIENCE)
 
 
-def batch(send_by: datetime | None = None) -> tuple[uuid.UUID, list[Order]]:
-    job = uuid.uuid4()
-    return job, [order(job, due_at=send_by, catchup_window=timedelta(0))]
+def batch(send_by: datetime | None = None) -> tuple[uuid.UUID, list[OutgoingJob]]:
+    made = outgoing(due_at=send_by, catchup_window=timedelta(0))
+    return made.id, [made]
 
 
 def until(is_so: Callable[[], bool]) -> None:
@@ -123,8 +123,8 @@ def steps(gate: Gate, what: str) -> list[list[uuid.UUID]]:
 
 def test_batches_are_sent_in_order_and_each_is_confirmed(gate: Gate, delivery: Delivery) -> None:
     made = [batch() for _ in range(3)]
-    for _, orders in made:
-        delivery.deliver(orders, boottime() + PATIENCE)
+    for _, jobs in made:
+        delivery.deliver(jobs, boottime() + PATIENCE)
         gate.open.release()
 
     assert delivery.finish(PATIENCE)
@@ -139,7 +139,7 @@ def test_p2_a_full_step_is_confirmed_before_the_next_one_is_written_which_is_mad
     made = [batch() for _ in range(BATCH + 1)]
     first, last = [job for job, _ in made[:BATCH]], [made[-1][0]]
     gate.confirms.clear()
-    delivery.deliver([order for _, (order,) in made], boottime() + PATIENCE)
+    delivery.deliver([job for _, (job,) in made], boottime() + PATIENCE)
     for _ in range(2):
         assert gate.entered.acquire(timeout=PATIENCE)
         gate.open.release()
@@ -156,15 +156,15 @@ def test_p2_small_batches_are_written_while_the_first_is_confirmed_up_to_one_ful
     gate.confirms.clear()
     sizes = [1, BATCH - 2, 1, 1]
     made = [[batch() for _ in range(size)] for size in sizes]
-    for number, orders in enumerate(made):
-        delivery.deliver([order for _, (order,) in orders], boottime() + PATIENCE)
+    for number, jobs in enumerate(made):
+        delivery.deliver([job for _, (job,) in jobs], boottime() + PATIENCE)
         gate.open.release()
         if number == 0:
             assert gate.confirming.acquire(timeout=PATIENCE)
     for _ in sizes:
         assert gate.entered.acquire(timeout=PATIENCE)
     # The last one is made, and would be one too many; it is written when there is room.
-    expected = [[job for job, _ in orders] for orders in made]
+    expected = [[job for job, _ in jobs] for jobs in made]
     until(lambda: len(steps(gate, "write")) == 3)
     assert expected[:3] == steps(gate, "write")
     assert [] == steps(gate, "confirm")
@@ -179,8 +179,8 @@ def test_what_is_to_be_recorded_waits_until_no_confirm_is_under_way(gate: Gate, 
     """Beside the confirm that would need one more connection."""
     (sent, first), (late, second) = batch(), batch(NOW - timedelta(microseconds=1))
     gate.confirms.clear()
-    for orders in (first, second):
-        delivery.deliver(orders, boottime() + PATIENCE)
+    for jobs in (first, second):
+        delivery.deliver(jobs, boottime() + PATIENCE)
         gate.open.release()
         assert gate.entered.acquire(timeout=PATIENCE)
     assert not delivery.finish(0.2)
@@ -194,7 +194,7 @@ def test_what_is_to_be_recorded_waits_until_no_confirm_is_under_way(gate: Gate, 
 def test_nothing_is_written_after_a_full_step_that_could_not_be_confirmed(gate: Gate, delivery: Delivery) -> None:
     made = [batch() for _ in range(BATCH + 1)]
     gate.error = RuntimeError("the database is away")
-    delivery.deliver([order for _, (order,) in made], boottime() + PATIENCE)
+    delivery.deliver([job for _, (job,) in made], boottime() + PATIENCE)
     gate.open.release(2)
 
     assert delivery.finish(PATIENCE)
@@ -205,7 +205,7 @@ def test_nothing_is_written_after_a_full_step_that_could_not_be_confirmed(gate: 
 
 def test_a_turn_that_reports_a_failed_confirm_does_not_let_its_batch_go_on(gate: Gate, delivery: Delivery) -> None:
     gate.error = RuntimeError("the database is away")
-    delivery.deliver([order for _, (order,) in (batch() for _ in range(BATCH + 1))], boottime() + PATIENCE)
+    delivery.deliver([job for _, (job,) in (batch() for _ in range(BATCH + 1))], boottime() + PATIENCE)
     gate.open.release()
     for _ in range(2):
         assert gate.entered.acquire(timeout=PATIENCE)  # the second step is being made
@@ -244,7 +244,7 @@ def test_a_job_that_becomes_too_late_while_the_step_before_is_confirmed_is_skipp
 ) -> None:
     made = [batch(NOW) for _ in range(BATCH + 2)]
     gate.confirms.clear()
-    delivery.deliver([order for _, (order,) in made], boottime() + PATIENCE)
+    delivery.deliver([job for _, (job,) in made], boottime() + PATIENCE)
     gate.open.release(2)
     assert gate.entered.acquire(timeout=PATIENCE)
     assert gate.entered.acquire(timeout=PATIENCE)  # the second step is made
@@ -341,8 +341,8 @@ def test_an_error_of_a_batch_is_raised_once_in_the_next_turn_and_the_next_batch_
     delivery.deliver(batch()[1], boottime() + PATIENCE)
     gate.open.release()
     assert gate.entered.acquire(timeout=PATIENCE)
-    (job, orders) = batch()
-    delivery.deliver(orders, boottime() + PATIENCE)
+    (job, jobs) = batch()
+    delivery.deliver(jobs, boottime() + PATIENCE)
     assert gate.entered.acquire(timeout=PATIENCE)  # so the first has failed
     assert delivery.is_failing
     gate.raises = None
@@ -399,8 +399,8 @@ def test_an_unsent_job_is_given_back_and_counts_as_late_if_its_lease_is_over(
     gate: Gate, delivery: Delivery, lease: float, late: bool
 ) -> None:
     gate.sends = False
-    job, orders = batch()
-    delivery.deliver(orders, boottime() + lease)
+    job, jobs = batch()
+    delivery.deliver(jobs, boottime() + lease)
     gate.open.release()
 
     assert delivery.finish(PATIENCE)
