@@ -402,7 +402,7 @@ begin
         end if;
         definition.args := coalesce(start_manual_job.args, definition.args);
         definition.kwargs := coalesce(start_manual_job.kwargs, definition.kwargs);
-        perform {schema}.validate_arguments(definition);
+        perform {schema}.refuse_for({schema}.wrong_arguments(definition));
     end if;
     perform {schema}.refuse_finished_group(definition.group_name);
     limited := {schema}.is_limited(definition.group_name);

@@ -61,18 +61,27 @@ as $$
     from {schema}.escaped(replace(given, chr(92), chr(92) || chr(92))) as escaped
 $$;
 
+-- Refuse for this reason, with the way out as a hint; where the reason is NULL, nothing is refused.
+create or replace function {schema}.refuse_for(reason text, way_out text default '') returns void
+language plpgsql
+as $$
+begin
+    if reason is not null and way_out = '' then
+        raise exception using errcode = 'invalid_parameter_value', message = reason;
+    elsif reason is not null then
+        raise exception using errcode = 'invalid_parameter_value', message = reason, hint = way_out;
+    end if;
+end
+$$;
+
 -- Refuse a text: what was given, then why, then the way out.
 create or replace function {schema}.refuse(given text, reason text, way_out text default '') returns void
 language plpgsql
 as $$
-declare
-    shown constant text :=
-        {schema}.quoted(case when char_length(given) <= 80 then given else left(given, 77) || '...' end);
 begin
-    if way_out = '' then
-        raise exception using errcode = 'invalid_parameter_value', message = shown || ': ' || reason;
-    end if;
-    raise exception using errcode = 'invalid_parameter_value', message = shown || ': ' || reason, hint = way_out;
+    perform {schema}.refuse_for(
+        {schema}.quoted(case when char_length(given) <= 80 then given else left(given, 77) || '...' end)
+            || ': ' || reason, way_out);
 end
 $$;
 
@@ -613,21 +622,16 @@ declare
     written_out int := 0;
     longest int;
 begin
-    if array_ndims(windows) > 1 then
-        raise exception using errcode = 'invalid_parameter_value',
-            message = format('%s has %s dimensions, not 1', field, array_ndims(windows));
-    elsif cardinality(windows) > 20 then
-        raise exception using errcode = 'invalid_parameter_value',
-            message = format('%s has %s elements, more than 20', field, cardinality(windows));
-    elsif array_position(windows, null) is not null then
-        raise exception using errcode = 'invalid_parameter_value',
-            message = format('%s[%s] is NULL, not text', field, array_position(windows, null));
-    end if;
     select max(char_length(element)) into longest from unnest(windows) as element;
-    if longest > 4250 then  -- the longest schedule, and a duration
-        raise exception using errcode = 'invalid_parameter_value',
-            message = format('%s has an element of %s characters, more than 4250', field, longest);
-    end if;
+    perform {schema}.refuse_for(case
+        when array_ndims(windows) > 1 then format('%s has %s dimensions, not 1', field, array_ndims(windows))
+        when cardinality(windows) > 20 then
+            format('%s has %s elements, more than 20', field, cardinality(windows))
+        when array_position(windows, null) is not null then
+            format('%s[%s] is NULL, not text', field, array_position(windows, null))
+        when longest > 4250 then  -- the longest schedule, and a duration
+            format('%s has an element of %s characters, more than 4250', field, longest)
+    end);
     foreach given in array windows loop
         continue when ascii({schema}.unpadded(given)) > 126;  -- Python may see a blank there, and so another text
         foreach part in array {schema}.windows_in(given) loop
@@ -671,10 +675,8 @@ begin
     else
         found := substring(value from '[' || chr(1) || '-' || chr(31) || chr(127) || ']');
     end if;
-    if found is not null then
-        raise exception using errcode = 'invalid_parameter_value', message = format(
-            '%s has the control character U+%s: take it out', field, lpad(upper(to_hex(ascii(found))), 4, '0'));
-    end if;
+    perform {schema}.refuse_for(
+        field || ' has the control character U+' || lpad(upper(to_hex(ascii(found))), 4, '0') || ': take it out');
 end
 $$;
 
@@ -688,9 +690,9 @@ begin
         'unacked%', 'celeryev%', 'celery-task-meta-%', 'celery-taskset-meta-%', 'amq.%', '%.pidbox'])
         or left(value, 7) = '_kombu.'
     then
-        raise exception using errcode = 'invalid_parameter_value', message = format(
-            '%s is %s, a name that the broker or Celery keeps for itself: use another name', field,
-            {schema}.quoted(value));
+        perform {schema}.refuse_for(
+            format('%s is %s, a name that the broker or Celery keeps for itself: use another name', field,
+                   {schema}.quoted(value)));
     end if;
     perform {schema}.refuse_control(field, value);
 end
@@ -721,13 +723,12 @@ declare
 begin
     for option, given, kind in select key, value, jsonb_typeof(value) from jsonb_each(options) loop
         if option in ('queue', 'priority') then
-            raise exception using errcode = 'invalid_parameter_value',
-                message = format('options has %s, which is a column', {schema}.quoted(option)),
-                hint = format('Set the column %s instead.', option);
+            perform {schema}.refuse_for(format('options has %s, which is a column', {schema}.quoted(option)),
+                                        format('Set the column %s instead.', option));
         elsif option <> all ({schema}.known_options()) then
-            raise exception using errcode = 'invalid_parameter_value',
-                message = format('options has %s, which a periodic task cannot set', {schema}.quoted(option)),
-                hint = 'Known are ' || array_to_string({schema}.known_options(), ', ') || '.';
+            perform {schema}.refuse_for(
+                format('options has %s, which a periodic task cannot set', {schema}.quoted(option)),
+                'Known are ' || array_to_string({schema}.known_options(), ', ') || '.');
         end if;
         wanted := case
             when kind = 'null' then null
@@ -751,25 +752,22 @@ begin
             when kind <> 'string' then 'text'
         end;
         if wanted is not null then
-            raise exception using errcode = 'invalid_parameter_value',
-                message = format('options[%s] is %s, not %s', {schema}.quoted(option),
-                                 case
-                                     when kind = 'string' then {schema}.quoted(given #>> '{}')
-                                     else left(given::text, 80)
-                                 end,
-                                 wanted);
+            perform {schema}.refuse_for(format(
+                'options[%s] is %s, not %s', {schema}.quoted(option),
+                case when kind = 'string' then {schema}.quoted(given #>> '{}') else left(given::text, 80) end, wanted));
         elsif option in ('exchange', 'routing_key', 'reply_to') and kind = 'string' then
             perform {schema}.refuse_route(format('options[%s]', {schema}.quoted(option)), given #>> '{}');
         elsif option in ('shadow', 'compression', 'exchange_type', 'MessageGroupId') and kind = 'string' then
             perform {schema}.refuse_control(format('options[%s]', {schema}.quoted(option)), given #>> '{}');
         elsif option = 'headers' and given ? 'pgbeat' then
-            raise exception using errcode = 'invalid_parameter_value',
-                message = 'options[''headers''] has a header ''pgbeat'', which is ours: use another name';
+            perform {schema}.refuse_for(
+                'options[''headers''] has a header ''pgbeat'', which is ours: use another name');
         elsif option = 'headers' and given ?| {schema}.reserved_headers() then
-            raise exception using errcode = 'invalid_parameter_value',
-                message = format('options[''headers''] has a header %s, which is Celery''s own: use another name', (
-                    select {schema}.quoted(min(header)) from unnest({schema}.reserved_headers()) as header
-                    where given ? header));
+            perform {schema}.refuse_for((
+                select format('options[''headers''] has a header %s, which is Celery''s own: use another name',
+                              {schema}.quoted(min(header)))
+                from unnest({schema}.reserved_headers()) as header
+                where given ? header));
         end if;
     end loop;
 end
@@ -958,52 +956,28 @@ begin
 end
 $$;
 
--- Refuse arguments that are wrong.
-create or replace function {schema}.validate_arguments(task {schema}.periodic_task) returns void
-language plpgsql
-as $$
-declare
-    wrong constant text := {schema}.wrong_arguments(task);
-begin
-    if wrong is not null then
-        raise exception using errcode = 'invalid_parameter_value', message = wrong;
-    end if;
-end
-$$;
-
 -- Refuse a definition of a periodic task that can never work. Called by the row trigger, so its errors come before
 -- those of the CHECKs.
 create or replace function {schema}.validate_periodic_task(task {schema}.periodic_task) returns void
 language plpgsql
 as $$
 declare
-    size int;
-    wrong text;
+    size constant int := octet_length(task.options::text);
 begin
-    wrong := {schema}.not_a_name('name', task.name);
-    if wrong is not null then
-        raise exception using errcode = 'invalid_parameter_value', message = wrong;
-    end if;
-    if coalesce(task.task, case when task.kind = 'human' then 'none' else '' end) = '' then
-        raise exception using errcode = 'invalid_parameter_value',
-            message = case when task.task is null then 'task is null' else 'task is empty' end,
-            hint = 'Write the name by which workers know the Celery task.';
-    end if;
-    perform {schema}.validate_arguments(task);
-    if jsonb_typeof(task.options) is distinct from 'object' then
-        raise exception using errcode = 'invalid_parameter_value',
-            message = format('options is %s, not a JSON object', coalesce(left(task.options::text, 80), 'null'));
-    end if;
-    size := octet_length(task.options::text);
-    if size > 65536 then
-        raise exception using errcode = 'invalid_parameter_value',
-            message = format('options has %s bytes, more than 65536', size),
-            hint = 'Store the data elsewhere and pass its key.';
-    end if;
-    wrong := {schema}.not_plain_json('options', task.options);
-    if wrong is not null then
-        raise exception using errcode = 'invalid_parameter_value', message = wrong;
-    end if;
+    perform {schema}.refuse_for({schema}.not_a_name('name', task.name));
+    perform {schema}.refuse_for(
+        case
+            when task.task = '' then 'task is empty'
+            when task.task is null and task.kind is distinct from 'human' then 'task is null'
+        end,
+        'Write the name by which workers know the Celery task.');
+    perform {schema}.refuse_for({schema}.wrong_arguments(task));
+    perform {schema}.refuse_for(case when jsonb_typeof(task.options) is distinct from 'object' then
+        format('options is %s, not a JSON object', coalesce(left(task.options::text, 80), 'null')) end);
+    perform {schema}.refuse_for(
+        case when size > 65536 then format('options has %s bytes, more than 65536', size) end,
+        'Store the data elsewhere and pass its key.');
+    perform {schema}.refuse_for({schema}.not_plain_json('options', task.options));
     perform {schema}.refuse_control('name', task.name);
     perform {schema}.refuse_control('task', task.task);
     perform {schema}.refuse_control('target', array_to_string(task.target, ''));
@@ -1013,10 +987,7 @@ begin
     if task.options <> '{}' then
         perform {schema}.validate_options(task.options);
     end if;
-    wrong := coalesce({schema}.not_a_priority(task.priority), {schema}.wrong_column(task));
-    if wrong is not null then
-        raise exception using errcode = 'invalid_parameter_value', message = wrong;
-    end if;
+    perform {schema}.refuse_for(coalesce({schema}.not_a_priority(task.priority), {schema}.wrong_column(task)));
     if task.timezone is not null then
         perform {schema}.validate_timezone(task.timezone);
     end if;
@@ -1042,8 +1013,8 @@ create or replace function {schema}.validate_state(task {schema}.periodic_task, 
 returns void
 language plpgsql
 as $$
-declare
-    wrong constant text := coalesce(
+begin
+    perform {schema}.refuse_for(coalesce(
         case when task.enabled is null then 'enabled is null, not true or false' end,
         case when task.managed_by is null then 'managed_by is null, not a text' end,
         {schema}.not_a_short_text('managed_by', nullif(task.managed_by, stored.managed_by)),
@@ -1052,11 +1023,7 @@ declare
         {schema}.not_a_short_text('paused_by', nullif(task.paused_by, stored.paused_by)),
         {schema}.not_a_short_text('declared_timezone', nullif(task.declared_timezone, stored.declared_timezone)),
         {schema}.not_an_instant('paused_until', nullif(task.paused_until, stored.paused_until)),
-        {schema}.not_an_instant('next_run_at', nullif(task.next_run_at, stored.next_run_at)));
-begin
-    if wrong is not null then
-        raise exception using errcode = 'invalid_parameter_value', message = wrong;
-    end if;
+        {schema}.not_an_instant('next_run_at', nullif(task.next_run_at, stored.next_run_at))));
     perform {schema}.refuse_control(field, value) from (values {free_texts}) as written (field, value);
 end
 $$;
@@ -1065,16 +1032,10 @@ $$;
 create or replace function {schema}.validate_blackout(blackout {schema}.blackout) returns void
 language plpgsql
 as $$
-declare
-    wrong constant text := {schema}.not_a_name('name', blackout.name);
 begin
-    if wrong is not null then
-        raise exception using errcode = 'invalid_parameter_value', message = wrong;
-    end if;
-    if blackout.windows is null then
-        raise exception using errcode = 'invalid_parameter_value', message = 'windows is null, not an array of text',
-            hint = 'An empty array is a window that never opens.';
-    end if;
+    perform {schema}.refuse_for({schema}.not_a_name('name', blackout.name));
+    perform {schema}.refuse_for(case when blackout.windows is null then 'windows is null, not an array of text' end,
+                                'An empty array is a window that never opens.');
     if blackout.timezone is not null then
         perform {schema}.validate_timezone(blackout.timezone);
     end if;
@@ -1087,15 +1048,11 @@ $$;
 create or replace function {schema}.validate_group(task_group {schema}.task_group) returns void
 language plpgsql
 as $$
-declare
-    wrong constant text := coalesce(
+begin
+    perform {schema}.refuse_for(coalesce(
         {schema}.not_a_name('name', task_group.name),
         case when task_group.max_active < 1 then format('max_active is %s, not at least 1', task_group.max_active) end,
-        case
-            when task_group.state is null or task_group.state not in ('active', 'paused', 'waiting', 'finished')
-            then format('state is %s, not one of active, paused, waiting, finished',
-                        coalesce({schema}.quoted(task_group.state), 'null'))
-        end,
+        {schema}.not_one_of('state', task_group.state, 'active', 'paused', 'waiting', 'finished'),
         case when task_group.paused is null then 'paused is null, not true or false' end,
         case when task_group.ordered is null then 'ordered is null, not true or false' end,
         case when task_group.pause_on_failure is null then 'pause_on_failure is null, not true or false' end,
@@ -1109,11 +1066,7 @@ declare
             then format('rate_limit is %s, not a number of jobs per second, minute or hour such as 10/s, 100/m or 5/h',
                         {schema}.quoted(task_group.rate_limit))
         end,
-        {schema}.not_a_short_text('pause_reason', task_group.pause_reason));
-begin
-    if wrong is not null then
-        raise exception using errcode = 'invalid_parameter_value', message = wrong;
-    end if;
+        {schema}.not_a_short_text('pause_reason', task_group.pause_reason)));
     perform {schema}.refuse_control('name', task_group.name);
 end
 $$;
@@ -1125,31 +1078,23 @@ set search_path = pg_catalog, pg_temp
 as $$
 declare
     other text;
-    circle text;
-    wrong text;
 begin
     if task_group.waits_for is null then
         return;
-    elsif array_ndims(task_group.waits_for) > 1 or cardinality(task_group.waits_for) > 100 then
-        raise exception using errcode = 'invalid_parameter_value',
-            message = format('waits_for has %s names in %s dimensions, not at most 100 in a plain list',
-                             cardinality(task_group.waits_for), array_ndims(task_group.waits_for));
     end if;
+    perform {schema}.refuse_for(
+        case when array_ndims(task_group.waits_for) > 1 or cardinality(task_group.waits_for) > 100 then
+            format('waits_for has %s names in %s dimensions, not at most 100 in a plain list',
+                   cardinality(task_group.waits_for), array_ndims(task_group.waits_for)) end);
     foreach other in array task_group.waits_for loop
-        wrong := {schema}.not_a_name('a name in waits_for', other);
-        if wrong is not null then
-            raise exception using errcode = 'invalid_parameter_value', message = wrong;
-        elsif other <> task_group.name and not {schema}.is_a_group(other) then
-            raise exception using errcode = 'invalid_parameter_value',
-                message = format('waits_for names %s, and no group is named so', {schema}.quoted(other))
-                    || coalesce({schema}.similar_group_in_words(other), ''),
-                hint = 'A group is named by the column group_name of a periodic task, or by define_group().';
-        end if;
+        perform {schema}.refuse_for({schema}.not_a_name('a name in waits_for', other));
+        perform {schema}.refuse_for(
+            case when other <> task_group.name and not {schema}.is_a_group(other) then
+                format('waits_for names %s, and no group is named so', {schema}.quoted(other))
+                    || coalesce({schema}.similar_group_in_words(other), '') end,
+            'A group is named by the column group_name of a periodic task, or by define_group().');
     end loop;
-    circle := {schema}.circle_of('group', task_group.name, task_group.waits_for);
-    if circle is not null then
-        raise exception using errcode = 'invalid_parameter_value',
-            message = 'No group may wait for itself: ' || circle;
-    end if;
+    perform {schema}.refuse_for(
+        'No group may wait for itself: ' || {schema}.circle_of('group', task_group.name, task_group.waits_for));
 end
 $$;
