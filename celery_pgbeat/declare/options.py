@@ -85,7 +85,7 @@ KINDS: dict[str, Kind] = {
 }
 ROUTES = frozenset(("exchange", "routing_key", "reply_to"))  # they choose a queue, like the column
 ONE_LINE = frozenset(("shadow", "compression", "exchange_type", "MessageGroupId"))
-KNOWN_OPTIONS = frozenset(KINDS)  # the same as pgbeat.known_options() in SQL
+KNOWN_OPTIONS = frozenset(KINDS)  # pgbeat.known_options() in SQL is made from it
 
 # What makes a message start other tasks. A row could start tasks that pgbeat_allowed_tasks does not allow.
 TO_OTHER_TASKS = frozenset(("link", "link_error", "chain", "chord"))

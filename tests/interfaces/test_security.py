@@ -19,7 +19,6 @@ import celery_pgbeat
 from celery_pgbeat.cli import main
 from celery_pgbeat.cli.rights import NEEDS
 from celery_pgbeat.declare import define
-from celery_pgbeat.declare.options import CELERY_HEADERS
 from celery_pgbeat.declare.sendable import check_sendable
 from celery_pgbeat.errors import InvalidPeriodicTask
 from celery_pgbeat.postgres.roles import roles_script
@@ -779,10 +778,6 @@ def test_the_character_nul_is_refused(owner: Session, text: Any) -> None:
     if isinstance(text, dict):
         command = "insert into pgbeat.periodic_task (name, task, kwargs) values ('x', 'a', '{\"a\": \"\\u0000\"}')"
         assert "22P05" == owner.refusal(command).pgcode
-
-
-def test_python_and_sql_reserve_the_same_headers(owner: Session) -> None:
-    assert sorted(CELERY_HEADERS) == sorted(owner.value("select pgbeat.reserved_headers()"))
 
 
 HOSTILE = [

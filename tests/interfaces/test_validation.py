@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from celery_pgbeat.declare import KNOWN_OPTIONS, define
+from celery_pgbeat.declare import define
 from celery_pgbeat.declare.options import read_options
 from celery_pgbeat.errors import InvalidPeriodicTask, InvalidSchedule
 from celery_pgbeat.schedules import parse
@@ -319,12 +319,6 @@ def test_sql_knows_each_kind_of_schedule(session: Session, kind: Kind) -> None:
         f"SQL refuses {kind.name!r}, a kind that the registry in schedules/registry.py has: "
         f"add it to kind_of and to validate_schedule_in in postgres/definitions/validation.sql"
     )
-
-
-def test_sql_has_the_prefixes_of_all_kinds_and_no_other(session: Session) -> None:
-    prefixes = {prefix for kind in KINDS.all for prefix in kind.prefixes}
-
-    assert {*prefixes, "rrule"} == set(session.value("select pgbeat.schedule_prefixes()"))
 
 
 def test_the_letters_of_a_turkish_database_are_those_of_any_other(session: Session) -> None:
@@ -689,10 +683,6 @@ def test_every_known_option_is_stored(session: Session) -> None:
 
     assert sorted(OPTIONS) == sorted(session.value("select pgbeat.known_options()"))
     assert OPTIONS == session.task("a")["options"]
-
-
-def test_the_options_that_sql_knows_are_those_that_python_knows(session: Session) -> None:
-    assert set(session.value("select pgbeat.known_options()")) == KNOWN_OPTIONS
 
 
 def test_an_option_may_be_null_which_is_what_the_app_says(session: Session) -> None:

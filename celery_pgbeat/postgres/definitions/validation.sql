@@ -6,29 +6,16 @@
 -- expressions: Postgres keeps 32 compiled ones a session, and beyond that each match costs ten times as much. Small
 -- letters by the collation C: in Turkish, that of I is another one.
 
--- The `apply_async` options that a row may carry; Python checks against the same list.
+-- The `apply_async` options that a row may carry.
 create or replace function {schema}.known_options() returns text[]
 language sql immutable parallel safe
-as $$
-    select array[
-        'MessageGroupId', 'argsrepr', 'compression', 'confirm_timeout', 'countdown', 'delivery_mode', 'eta',
-        'exchange', 'exchange_type', 'expires', 'headers', 'ignore_result', 'kwargsrepr', 'reply_to', 'retry',
-        'retry_policy', 'routing_key', 'serializer', 'shadow', 'soft_time_limit', 'time_limit', 'timeout']
-$$;
+as $$ select array[{known_options}] $$;
 
 -- The headers that a row's options may not contain: Celery's own, because those of a row would replace them (`task`
--- would call another task, `id` make another job), and ours. Python checks against the same list.
+-- would call another task, `id` make another job), and ours.
 create or replace function {schema}.reserved_headers() returns text[]
 language sql immutable parallel safe
-as $$
-    select array[
-        '_children', '_filter_x_death_headers', '_get_custom_headers', '_protected', 'args', 'argsrepr',
-        'as_execution_options', 'callbacks', 'called_directly', 'chain', 'children', 'chord', 'clear', 'compression',
-        'correlation_id', 'delivery_info', 'errbacks', 'eta', 'expires', 'get', 'group', 'group_index', 'headers',
-        'hostname', 'id', 'ignore_result', 'is_eager', 'kwargs', 'kwargsrepr', 'lang', 'logfile', 'loglevel',
-        'origin', 'parent_id', 'properties', 'replaced_task_nesting', 'reply_to', 'retries', 'root_id', 'shadow',
-        'soft_time_limit', 'stamped_headers', 'stamps', 'task', 'taskset', 'time_limit', 'timelimit', 'update', 'utc']
-$$;
+as $$ select array[{reserved_headers}] $$;
 
 -- A text in which what no log line and no terminal should get is escaped, as Python's repr does: control characters,
 -- marks that turn the direction of writing, and characters without a width.
@@ -140,8 +127,7 @@ begin
         end if;
         numbers := numbers || case
             when month ~ '^[0-9]' then month::int
-            else array_position(
-                array['jan', 'feb', 'mar', 'apr', 'may', 'jun', 'jul', 'aug', 'sep', 'oct', 'nov', 'dec'], month)
+            else array_position(array[{month_names}], month)
         end;
         longest := greatest(longest, case
             when numbers[cardinality(numbers)] = 2 then 29
@@ -162,10 +148,8 @@ create or replace function {schema}.validate_number(given text, field text, numb
 language plpgsql
 as $$
 declare
-    low constant int := case when field in ('day', 'month') then 1 when field = 'year' then 1970 else 0 end;
-    high constant int := case field
-        when 'hour' then 23 when 'day' then 31 when 'month' then 12 when 'weekday' then 7 when 'year' then 2199 else 59
-    end;
+    low constant int := {lowest_of_field};
+    high constant int := {highest_of_field};
 begin
     if number ~ '^[0-9]+$' and number::numeric not between low and high then
         perform {schema}.refuse(given, format('%s %s is not in %s-%s', field, number::numeric, low, high));
@@ -181,10 +165,7 @@ as $$
 declare
     element text;
     bound text;
-    names text[] := case field
-        when 'month' then array['jan', 'feb', 'mar', 'apr', 'may', 'jun', 'jul', 'aug', 'sep', 'oct', 'nov', 'dec']
-        when 'weekday' then array['sun', 'mon', 'tue', 'wed', 'thu', 'fri', 'sat']
-    end;
+    names constant text[] := {names_of_field};
     not_understood constant text := ' is not a number' || case when names is null then '' else ', a name' end
         || ', a range, a list or a step';
 begin
@@ -218,7 +199,7 @@ language plpgsql
 as $$
 declare
     line text := body;
-    fields text[] := array['second', 'minute', 'hour', 'day', 'month', 'weekday', 'year'];
+    fields text[] := array[{cron_fields}];
     words text[];
     day int;
 begin
@@ -230,11 +211,9 @@ begin
         if lower(line collate "C") = '@reboot' then
             perform {schema}.refuse(
                 given, '@reboot has no meaning here, beats come and go; use @hourly, or trigger the task');
-        elsif lower(line collate "C")
-            not in ('@yearly', '@annually', '@monthly', '@weekly', '@daily', '@midnight', '@hourly')
-        then
-            perform {schema}.refuse(given, {schema}.quoted(line) || ' is not one of @yearly, @annually, @monthly, '
-                                           '@weekly, @daily, @midnight, @hourly, @every <duration>');
+        elsif lower(line collate "C") not in ({nicknames}) then
+            perform {schema}.refuse(
+                given, {schema}.quoted(line) || ' is not one of {nicknames_as_text}, @every <duration>');
         end if;
         return;
     end if;
@@ -307,10 +286,7 @@ begin
             perform {schema}.refuse(
                 given, format('a %s has no fixed length: write P1M or P1Y, which follow the calendar',
                               rtrim(lower(unit collate "C"), 's')));
-        elsif lower(unit collate "C") not in (
-            'us', 'ms', 's', 'sec', 'secs', 'second', 'seconds', 'm', 'min', 'mins', 'minute', 'minutes',
-            'h', 'hr', 'hrs', 'hour', 'hours', 'd', 'day', 'days', 'w', 'week', 'weeks')
-        then
+        elsif lower(unit collate "C") not in ({units_of_time}) then
             perform {schema}.refuse(
                 given, {schema}.quoted(unit) || ' is not a unit of time: use ms, s, m, h, d or w');
         end if;
@@ -393,7 +369,7 @@ declare
 begin
     word := words[cardinality(words)];
     if cardinality(words) > 1 and word ~ '^[A-Za-z][A-Za-z0-9_+/-]*$'
-        and lower(left(word, 3) collate "C") not in ('mon', 'tue', 'wed', 'thu', 'fri', 'sat', 'sun')
+        and lower(left(word, 3) collate "C") not in ({weekday_names})
     then
         perform {schema}.validate_timezone(word);
     end if;
@@ -468,7 +444,7 @@ $$;
 -- What may stand before the colon of a schedule, to say its kind.
 create or replace function {schema}.schedule_prefixes() returns text[]
 language sql immutable parallel safe
-as $$ select array['cron', 'crontab', 'calendar', 'iso', 'every', 'rrule', 'solar'] $$;
+as $$ select array[{schedule_prefixes}] $$;
 
 -- The kind of a schedule without a prefix, by its text; NULL where it is none that we know.
 create or replace function {schema}.kind_of(body text) returns text
@@ -484,7 +460,7 @@ begin
         when left(word, 5) in ('rrule', 'freq=', 'dtsta', 'rdate', 'exdat', 'exrul') then 'rrule'
         when word ~ '^(r[0-9]*/|-?p[0-9t])' then 'iso'
         when cardinality(words) <= 4 and (
-            left(word, 3) in ('mon', 'tue', 'wed', 'thu', 'fri', 'sat', 'sun')
+            left(word, 3) in ({weekday_names})
             or word in ('minutely', 'hourly', 'daily', 'weekly', 'quarterly', 'yearly', 'annually', 'anually',
                         'semiannually', 'semi-annually', 'biannually', 'bi-annually')
             or body ~ '[0-9*] *[-~:] *[0-9*]|@[0-9]') then 'calendar'
