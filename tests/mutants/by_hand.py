@@ -185,13 +185,13 @@ WRITES_AND_REFUSALS = {
     "a resume continues an earlier count of failures": trigger(
         "if new.enabled and not old.enabled or new.name <> old.name", "if new.name <> old.name", FAILURES
     ),
-    "SQL takes an hour 24": checks("when 'hour' then 23", "when 'hour' then 24"),
+    "SQL takes an hour 24": checks("not between low and high", "not between low and high + 1"),
     "SQL takes an interval of nothing": checks(
         "elsif duration like '-%' or duration !~ '[1-9]' then", "elsif duration like '-%' then"
     ),
     "SQL takes a control character": checks(
-        "if found is not null then",
-        "if false then",
+        "field || ' has the control character U+'",
+        "null || ' has the control character U+'",
         "interfaces/test_validation.py",
         HOSTILE,
     ),
