@@ -106,12 +106,15 @@ create or replace function {schema}.validate_dates(given text, days text, months
 language plpgsql
 as $$
 declare
+    named constant text := lower(months collate "C");
     day text;
-    month text;
     first_day int := 31;
-    numbers int[] := '{}';
-    longest int := 0;
+    numbers int[];
+    longest int;
 begin
+    if named !~ '^([0-9]+|[a-z]{3})(,([0-9]+|[a-z]{3}))*$' then
+        return;
+    end if;
     foreach day in array string_to_array(days, ',') loop
         if day !~ '^[0-9]+(-[0-9]+)?(/[0-9]+)?$' then
             return;
@@ -121,22 +124,12 @@ begin
             return;  -- 30-2 goes over the month's end
         end if;
     end loop;
-    foreach month in array string_to_array(lower(months collate "C"), ',') loop
-        if month !~ '^([0-9]+|[a-z]{3})$' then
-            return;
-        end if;
-        numbers := numbers || case
-            when month ~ '^[0-9]' then month::int
-            else array_position(array[{month_names}], month)
-        end;
-        longest := greatest(longest, case
-            when numbers[cardinality(numbers)] = 2 then 29
-            when numbers[cardinality(numbers)] in (4, 6, 9, 11) then 30
-            else 31
-        end);
-    end loop;
+    select array_agg(distinct number order by number),
+        max(case when number = 2 then 29 when number in (4, 6, 9, 11) then 30 else 31 end)
+    into numbers, longest
+    from unnest(string_to_array(named, ',')) as month
+    cross join lateral coalesce(array_position(array[{month_names}], month), month::int) as number;
     if first_day > longest then
-        select array_agg(distinct number order by number) into numbers from unnest(numbers) as number;
         perform {schema}.refuse(
             given, format('day %s never occurs in month %s', first_day, array_to_string(numbers, ',')));
     end if;
