@@ -104,7 +104,10 @@ class Outlook:
             "no further run" if instant is None else on_the_clock(instant, self.schedule.timezone)
             for instant in (difference.ours, difference.theirs)
         )
-        return [f"croniter would run at other instants, first {there} instead of {here}"]
+        return [
+            f"croniter would run at other instants, first {there} instead of {here}: docs/schedule-reference.md has the "
+            "reasons"
+        ]
 
     def _end(self) -> str:
         if self.instants:

@@ -41,7 +41,7 @@ def test_a_schedule_is_shown_with_its_meaning_and_its_next_occurrences() -> None
         "Mon 2027-03-29 02:30:00+02:00  2027-03-29 00:30:00Z  -\n"
         "\n"
         "Croniter would run at other instants, first Sun 2027-10-31 02:30:00+01:00 instead of "
-        "Mon 2027-11-01 02:30:00+01:00.\n"
+        "Mon 2027-11-01 02:30:00+01:00: docs/schedule-reference.md has the reasons.\n"
     ) == result.stdout
 
 

@@ -20,7 +20,7 @@ TIME_LIMIT = 5.0  # seconds after which no further row is compared
 HASHED = re.compile(r"(?:^|[\s,:])H")  # no name of a month or weekday begins with it
 WAY_OUT = (
     "Nothing to do for rows that were written for celery-pgbeat. A text from Airflow, or from another scheduler that "
-    'uses croniter, may need a change: celery-pgbeat validate TEXT, and the page "Schedules: differences".'
+    "uses croniter, may need a change: see celery-pgbeat validate TEXT; docs/schedule-reference.md has the reasons."
 )
 
 
