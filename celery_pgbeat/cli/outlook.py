@@ -104,10 +104,8 @@ class Outlook:
             "no further run" if instant is None else on_the_clock(instant, self.schedule.timezone)
             for instant in (difference.ours, difference.theirs)
         )
-        return [
-            f"croniter would run at other instants, first {there} instead of {here}: docs/schedule-reference.md has the "
-            "reasons"
-        ]
+        why = "docs/schedule-reference.md has the reasons"
+        return [f"croniter would run at other instants, first {there} instead of {here}: {why}"]
 
     def _end(self) -> str:
         if self.instants:
