@@ -29,8 +29,7 @@ def read(request: Request, *, with_user: bool) -> Iterator[Answer]:
     for answer in answers_of(text_of(request.source, "a crontab"), with_user=with_user):
         seen[answer.name] += 1
         again = f" ({seen[answer.name]})" if seen[answer.name] > 1 else ""
-        unique = replace(answer, name=f"{answer.name[: 200 - len(again)]}{again}")
-        yield named(request, unique) if isinstance(unique, Taken) else unique
+        yield named(request, replace(answer, name=f"{answer.name[: 200 - len(again)]}{again}"))
 
 
 def answers_of(text: str, *, with_user: bool) -> Iterator[Answer]:

@@ -35,8 +35,7 @@ def read(request: Request) -> Iterator[Answer]:
     if not found:
         raise InvalidSource("there is no CronJob in the manifests")
     for manifest in found:
-        answer = answered(_name(manifest), partial(answer_of, manifest), "it is no CronJob of batch/v1")
-        yield named(request, answer) if isinstance(answer, Taken) else answer
+        yield named(request, answered(_name(manifest), partial(answer_of, manifest), "it is no CronJob of batch/v1"))
 
 
 def answer_of(manifest: Mapping[str, Any]) -> Answer:

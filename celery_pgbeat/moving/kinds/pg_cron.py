@@ -27,8 +27,7 @@ def read(request: Request) -> Iterator[Answer]:
         zone = tables.setting("cron.timezone") or DEFAULT_ZONE
         jobs = tables.rows("job", "cron", on_path=False)
     for row in jobs:
-        answer = answered(_name(row), partial(answer_of, row, zone))
-        yield named(request, answer) if isinstance(answer, Taken) else answer
+        yield named(request, answered(_name(row), partial(answer_of, row, zone)))
 
 
 def answer_of(row: Mapping[str, Any], zone: str) -> Answer:
