@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 from celery_pgbeat.api.graph import after_in_words
-from celery_pgbeat.cli.instants import on_the_clock
 from celery_pgbeat.cli.output import text
 from celery_pgbeat.cli.target import Target
+from celery_pgbeat.cli.times import on_the_clock
 from celery_pgbeat.cli.upcoming import why_none
 
 if TYPE_CHECKING:

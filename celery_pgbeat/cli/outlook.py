@@ -11,9 +11,10 @@ from typing import Any
 
 import click
 
-from celery_pgbeat.cli.instants import both_as_dict, in_utc, on_the_clock, print_instants
+from celery_pgbeat.cli.instant_table import print_instants
 from celery_pgbeat.cli.output import print_pairs
 from celery_pgbeat.cli.table import Column, print_table
+from celery_pgbeat.cli.times import both_as_dict, in_utc, on_the_clock
 from celery_pgbeat.croniter_comparison import Difference
 from celery_pgbeat.schedules import Schedule, Windows, dst_note, dst_skips
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from datetime import datetime, timedelta, timezone, tzinfo
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import click
 
@@ -43,6 +44,25 @@ def in_zone(value: datetime | None, zone: tzinfo | None, *, milliseconds: bool =
     if local.utcoffset():
         return local.isoformat(" ", exactness)
     return f"{local.replace(tzinfo=None).isoformat(' ', exactness)}Z"
+
+
+def on_the_clock(instant: datetime, zone: str, *, milliseconds: bool = False) -> str:
+    """Return the local time in the zone, with the weekday and the offset from UTC."""
+    local = ZoneInfo(zone)
+    return f"{instant.astimezone(local):%a} {in_zone(instant, local, milliseconds=milliseconds)}"
+
+
+def in_utc(instant: datetime, *, milliseconds: bool = False) -> str:
+    """Return the instant in UTC."""
+    return in_zone(instant, timezone.utc, milliseconds=milliseconds)
+
+
+def both_as_dict(instant: datetime, zone: str) -> dict[str, str]:
+    """Return the instant in UTC and in the zone, as JSON has it."""
+    return {
+        "utc": instant.astimezone(timezone.utc).isoformat(),
+        "local": instant.astimezone(ZoneInfo(zone)).isoformat(),
+    }
 
 
 def from_now(value: datetime | None, now: datetime) -> str:

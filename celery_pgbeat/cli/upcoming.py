@@ -12,12 +12,13 @@ import click
 from celery_pgbeat.api.graph import after_in_words
 from celery_pgbeat.cli.completion import periodic_task_names, zone_names
 from celery_pgbeat.cli.failure import ApiCommand
-from celery_pgbeat.cli.instants import both_as_dict, print_instants, read_coming_instant
+from celery_pgbeat.cli.instant_table import print_instants
+from celery_pgbeat.cli.instants import read_coming_instant
 from celery_pgbeat.cli.output import as_json, print_json, print_pairs, say_if_more, text
 from celery_pgbeat.cli.table import Column, print_table
 from celery_pgbeat.cli.target import Target
 from celery_pgbeat.cli.terminal import EMPTY
-from celery_pgbeat.cli.times import from_now, in_zone, instant, localised, with_utc
+from celery_pgbeat.cli.times import both_as_dict, from_now, in_zone, instant, localised, with_utc
 
 if TYPE_CHECKING:
     from celery_pgbeat.api import PeriodicTask, PgBeat, Upcoming

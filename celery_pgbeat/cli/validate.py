@@ -10,9 +10,10 @@ import click
 from celery_pgbeat.cli.choices import Choice
 from celery_pgbeat.cli.completion import zone_names
 from celery_pgbeat.cli.failure import ApiCommand, Failure, failure_of
-from celery_pgbeat.cli.instants import in_utc, read_coming_instant
+from celery_pgbeat.cli.instants import read_coming_instant
 from celery_pgbeat.cli.output import as_json, print_json
 from celery_pgbeat.cli.target import Target
+from celery_pgbeat.cli.times import in_utc
 from celery_pgbeat.errors import InvalidSchedule
 
 
