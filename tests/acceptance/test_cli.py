@@ -15,7 +15,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
+from celery_pgbeat.cli import main
 from celery_pgbeat.cli.no_beat import NO_BEAT
 from celery_pgbeat.postgres.migrate import migrations
 from tests.harness.processes import APP, ROOT, Cluster
@@ -30,8 +32,15 @@ HOURLY: dict[str, Any] = {"task": "app.probe", "schedule": 3600, "args": ["code"
 SHORT_LIVES = {"pgbeat_dead_after": 3, "pgbeat_heartbeat": 1, "pgbeat_lease": 2}
 
 
-def shell(url: str, *words: str, command: tuple[Any, ...] = (SCRIPT,), **environment: str) -> Any:
-    """Run a command with nothing but a database: no broker is configured."""
+def shell(url: str, *words: str, **environment: str) -> Any:
+    """Run a command in this process, with nothing but a database: no broker is configured."""
+    taken = {name: None for name in os.environ if name.startswith(("PGBEAT_", "CELERY_", "PROBE_"))}
+    run = CliRunner().invoke(main, words, env={**taken, "PGBEAT_URL": url, **environment}, catch_exceptions=False)
+    return subprocess.CompletedProcess(words, run.exit_code, run.stdout, run.stderr)
+
+
+def script(url: str, *words: str, command: tuple[Any, ...] = (SCRIPT,), **environment: str) -> Any:
+    """Run the installed command, or another that does the same."""
     clean = {name: value for name, value in os.environ.items() if not name.startswith(("PGBEAT_", "CELERY_", "PROBE_"))}
     return subprocess.run(
         [*map(str, command), *words],
@@ -55,7 +64,7 @@ def answer(url: str, *words: str, **environment: str) -> Any:
 def test_rows_inserted_by_sql_are_listed_by_both_commands(migrated_database: str, command: tuple[Any, ...]) -> None:
     insert(migrated_database, "nightly", "0 3 * * *")
 
-    done = shell(migrated_database, "list", command=command)
+    done = script(migrated_database, "list", command=command)
 
     assert (done.returncode, done.stderr) == (0, "")
     assert {"nightly", "app.probe", "0 3 * * *"} <= set(re.split("  +", done.stdout.splitlines()[1]))
@@ -63,7 +72,7 @@ def test_rows_inserted_by_sql_are_listed_by_both_commands(migrated_database: str
 
 def test_of_four_processes_that_migrate_at_once_one_does_it(database: str) -> None:
     with ThreadPoolExecutor(4) as pool:
-        done = list(pool.map(lambda _: shell(database, "migrate", "--json"), range(4)))  # one may say that it waits
+        done = list(pool.map(lambda _: script(database, "migrate", "--json"), range(4)))  # one may say that it waits
     answers = [json.loads(each.stdout) for each in done]
 
     assert len({found["version"] for found in answers}) == 1
@@ -85,7 +94,7 @@ def test_the_shell_pauses_and_resumes_a_row(migrated_database: str) -> None:
 def test_an_unknown_name_is_an_error_that_suggests_the_right_one(migrated_database: str) -> None:
     insert(migrated_database, "nightly", "0 3 * * *")
 
-    done = shell(migrated_database, "trigger", "nigthly")
+    done = script(migrated_database, "trigger", "nigthly")
 
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr == "Error: No periodic task is named 'nigthly'. Did you mean 'nightly'?\n"

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from tests.acceptance.test_cli import CELERY, SCRIPT, SHORT_LIVES, answer, shell
+from tests.acceptance.test_cli import CELERY, SCRIPT, SHORT_LIVES, answer, script, shell
 from tests.harness.cli_shapes import SHAPES, fault
 from tests.harness.processes import Cluster
 from tests.harness.rows import insert, row, sql
@@ -131,7 +131,7 @@ def test_the_doctor_checks_the_tasks_and_the_broker_of_an_app(cluster: Cluster) 
     def examined() -> dict[str, Any]:
         environment = {"PROBE_BROKER": cluster.broker}
         found: dict[str, Any] = json.loads(
-            shell(cluster.database, "doctor", "--json", command=CELERY, **environment).stdout
+            script(cluster.database, "doctor", "--json", command=CELERY, **environment).stdout
         )
         return found
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.acceptance.test_cli import CELERY, SHORT_LIVES, shell
+from tests.acceptance.test_cli import CELERY, SHORT_LIVES, script, shell
 from tests.harness.probe_app import BROKER
 from tests.harness.processes import Cluster
 from tests.harness.rows import insert, sql
@@ -76,7 +76,7 @@ def test_health_checks_the_broker_if_asked_to(cluster: Cluster, there: bool) -> 
     broker = cluster.broker if there else f"redis://:s3cret@127.0.0.1:{free_port()}/0"
 
     words = ("health", "--broker", "--only", "broker", "--json")
-    done = shell(cluster.database, *words, command=CELERY, **{BROKER: broker})
+    done = script(cluster.database, *words, command=CELERY, **{BROKER: broker})
 
     assert (0 if there else 3, there) == (done.returncode, checks(done)["broker"])
     assert "s3cret" not in done.stdout

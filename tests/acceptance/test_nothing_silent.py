@@ -12,7 +12,7 @@ import pytest
 from psycopg2 import sql as psql
 from sqlalchemy.engine import make_url
 
-from tests.acceptance.test_cli import CELERY, shell
+from tests.acceptance.test_cli import CELERY, script, shell
 from tests.harness import probe_app
 from tests.harness.processes import Cluster
 from tests.harness.rows import insert, jobs, sql
@@ -100,7 +100,7 @@ def test_what_code_declares_and_a_beat_refuses_is_where_everybody_looks_until_it
 def test_doctor_with_the_app_finds_what_its_beats_would_refuse(cluster: Cluster) -> None:
     settings = json.dumps({"beat_schedule": {"broken": BROKEN}})
 
-    done = shell(cluster.database, "doctor", command=CELERY, **{probe_app.SETTINGS: settings})
+    done = script(cluster.database, "doctor", command=CELERY, **{probe_app.SETTINGS: settings})
 
     assert "code:probe declares 'broken', and its beats refuse that: schedule 'every 0.1s'" in done.stdout
 
