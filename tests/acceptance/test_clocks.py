@@ -47,7 +47,7 @@ def test_p7_a_row_is_due_by_the_clock_of_the_database_whatever_the_node_has(
 ) -> None:
     cluster.beat().wait_for_log("works on", 20)
     insert(cluster.database, "future", "0 12 * * *", timezone="UTC")
-    planned = eventually(lambda: row(cluster.database, "future")["next_run_at"], 5, "planned")
+    planned = eventually(lambda: row(cluster.database, "future")["next_run_at"], 20, "planned")
     time.sleep(1)
     assert [] == jobs(cluster.database, "future")
 

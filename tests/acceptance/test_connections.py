@@ -48,7 +48,7 @@ def test_a_beat_has_three_connections_and_a_worker_one_plus_one_for_each_pool_pr
     assert most_held(cluster.database, 3) <= 3 + 1 + 3
     beat.stop()
     worker.stop()
-    eventually(lambda: held(cluster.database) == 0, 5, "none is left")
+    eventually(lambda: held(cluster.database) == 0, 20, "none is left")
 
 
 def test_a_beat_that_may_have_two_connections_goes_on_sending(cluster: Cluster, role: Role) -> None:

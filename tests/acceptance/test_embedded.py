@@ -266,7 +266,7 @@ def test_freezing_postgres_freezes_a_statement_that_runs(postgres: Postgres) -> 
     working = threading.Thread(target=work)
     working.start()
     running = "select count(*) from pg_stat_activity where query ~ 'pg_sleep[(]'"
-    eventually(lambda: query(postgres.url, running), 5, "the start of the statement")
+    eventually(lambda: query(postgres.url, running), 20, "the start of the statement")
     postgres.freeze()
     assert not done.wait(1.5)
     postgres.resume()
@@ -445,8 +445,8 @@ def test_a_server_whose_watchdog_was_killed_is_ended_when_its_owner_looks(valkey
     pid = valkey.pid
     watchdog = int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
     os.kill(watchdog, signal.SIGKILL)
-    eventually(lambda: not valkey.is_running(), 5, "the owner's notice")
-    eventually(lambda: not is_alive(pid), 5, "the server's end")
+    eventually(lambda: not valkey.is_running(), 20, "the owner's notice")
+    eventually(lambda: not is_alive(pid), 20, "the server's end")
 
 
 def test_a_server_that_ended_by_itself_is_known_to_be_down(postgres: Postgres) -> None:

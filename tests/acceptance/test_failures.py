@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from tests.harness.broker import both_brokers
+from tests.harness.cost import slowness
 from tests.harness.processes import Cluster
 from tests.harness.rows import insert, jobs, row, sql
 from tests.harness.sending import APP, worker
@@ -36,7 +37,7 @@ def test_a_row_that_fails_three_times_is_paused_and_has_no_fourth_run(cluster: C
     third = jobs(cluster.database, "x")[-1]
     reason = f"3 failed jobs in a row, the last at {third['finished_at']:%Y-%m-%d %H:%M:%S}Z: {third['id']}"
     assert (reason, "pgbeat", None) == (found["pause_reason"], found["paused_by"], found["paused_until"])
-    assert timedelta(0) <= found["updated_at"] - third["finished_at"] < timedelta(seconds=2)
+    assert timedelta(0) <= found["updated_at"] - third["finished_at"] < timedelta(seconds=2 * slowness())
     assert f"Paused 'x': {reason}" in beat.log
     since = len(cluster.probe.runs("control"))
     eventually(lambda: len(cluster.probe.runs("control")) >= since + 3, 30, "three more runs of the control")

@@ -79,7 +79,7 @@ def test_p5_a_job_that_runs_on_past_dead_after_is_not_given_up(cluster: Cluster)
     eventually(lambda: cluster.probe.runs("long")[0].finished_at, 20, "it ends")
 
     first = min(jobs(cluster.database, "long"), key=lambda job: job["scheduled_for"])
-    eventually(lambda: jobs(cluster.database, "long")[0]["state"] == "succeeded", 5, "succeeded")
+    eventually(lambda: jobs(cluster.database, "long")[0]["state"] == "succeeded", 20, "succeeded")
     assert [] == [job for job in jobs(cluster.database, "long") if job["state"] == "lost"]
     assert first["id"] == jobs(cluster.database, "long")[0]["id"]
 

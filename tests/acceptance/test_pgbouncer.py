@@ -80,5 +80,5 @@ def test_p9_a_change_behind_a_pooler_is_found_by_polling(cluster: Cluster, pgbou
 
     insert(cluster.database, "new", schedule=None, next_run_at="2026-01-01T00:00:00Z")
 
-    eventually(lambda: jobs(cluster.database, "new"), 3, "it is found")
+    eventually(lambda: jobs(cluster.database, "new"), 10, "it is found")
     assert beat.is_running()

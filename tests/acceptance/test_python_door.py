@@ -9,6 +9,7 @@ import psycopg2
 import pytest
 
 from celery_pgbeat import PgBeat
+from tests.harness.cost import slowness
 from tests.harness.processes import Cluster
 from tests.harness.rows import jobs, row, sql
 from tests.harness.wait import eventually
@@ -97,5 +98,5 @@ def test_a_declaration_in_a_transaction_runs_only_if_and_when_that_commits(clust
     door.close()
 
     (first, *_) = jobs(cluster.database, "committed")
-    assert first["created_at"] - now["at"] < timedelta(seconds=2)
+    assert first["created_at"] - now["at"] < timedelta(seconds=2 * slowness())
     assert jobs(cluster.database, "rolled-back") == []

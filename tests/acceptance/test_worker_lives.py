@@ -42,7 +42,7 @@ def test_a_running_job_gets_heartbeats_and_a_waiting_one_does_not(sending: Sende
         eventually(lambda: silence(sending, running) < timedelta(seconds=1), 6, "a silence", every=0.2)
     assert "sent" == (active(sending.database, waiting) or {})["state"]
     node.kill()
-    eventually(lambda: silence(sending, running) < timedelta(0), 6, "the end of the heartbeat")
+    eventually(lambda: silence(sending, running) < timedelta(0), 20, "the end of the heartbeat")
 
 
 @pytest.mark.parametrize("driver", ["psycopg2", "psycopg"])
@@ -88,7 +88,7 @@ def test_a_cold_shutdown_gives_up_the_running_jobs_and_removes_the_worker(sendin
     sending.wait_for(job, "running")
     node.signal(signal.SIGQUIT)
     node.wait(30)
-    sending.wait_for(job, "lost", 5)
+    sending.wait_for(job, "lost")
     assert [] == nodes(sending)
 
 
@@ -97,7 +97,7 @@ def test_the_jobs_of_a_killed_worker_are_lost_after_their_deadline(sending: Send
     job = sending.send_job("app.probe", "x", 60)
     sending.wait_for(job, "running")
     node.kill()
-    eventually(lambda: silence(sending, job) < timedelta(0), 6, "the silence")
+    eventually(lambda: silence(sending, job) < timedelta(0), 20, "the silence")
     sending.database.run("judge", batch=10, resending=True)
     assert "lost" == (finished(sending.database, job) or {})["state"]
 

@@ -13,6 +13,7 @@ import pytest
 
 from celery_pgbeat.worker.stop.running import SIGNAL
 from tests.harness.broker import both_brokers, depth
+from tests.harness.cost import slowness
 from tests.harness.jobs import finished, state
 from tests.harness.probe import Run
 from tests.harness.processes import Cluster
@@ -70,7 +71,7 @@ def test_a_cancelled_job_gets_a_soft_time_limit_within_two_seconds(cluster: Clus
     worker(cluster)
     job, other = started(sending, "app.probe", 60), started(sending, "app.probe", 6)
     at = ask(sending, job, "cancel")
-    assert ended(sending, job) - at < timedelta(seconds=2)
+    assert ended(sending, job) - at < timedelta(seconds=2 * slowness())
     sending.wait_for(job, "revoked")
     assert "asked to cancel: SoftTimeLimitExceeded: SoftTimeLimitExceeded()" == error(sending, job)
     sending.wait_for(other, "succeeded")
@@ -155,7 +156,7 @@ def test_a_terminated_job_ends_and_the_worker_goes_on(cluster: Cluster, sending:
     node = worker(cluster, concurrency=1)
     job = started(sending, "app.stubborn", 60)
     at = ask(sending, job, "terminate")
-    assert ended(sending, job) - at < timedelta(seconds=3)
+    assert ended(sending, job) - at < timedelta(seconds=3 * slowness())
     sending.wait_for(job, "revoked")
     assert "asked to terminate: its process was ended" == error(sending, job)
     assert "REVOKED" == sending.result(job)
