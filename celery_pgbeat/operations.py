@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import partial
 from typing import Any, Literal
 
 
@@ -24,11 +25,12 @@ class Argument:
         type: what Python takes: str, int, bool, datetime, or a list or dict of JSON.
         label: what it is called; of a bool, what it does.
         hint: what may be given, or what becomes of it.
-        choices: the values that are allowed, with what they mean. The first is what a form has at first.
-        is_required: whether it must be given.
+        choices: the values that are allowed, with what they mean. The first is the default; a command has an option for
+            each of the others.
+        is_required: whether it must be given, if only as no number; a command has it without an option.
         is_long: whether it may be many lines.
         only_shell: whether no page asks for it.
-        is_user: whether a page that knows its user asks for nothing, and gives that name.
+        is_user: whether it is the user, for whom a page that knows its user does not ask.
     """
 
     name: str
@@ -53,7 +55,7 @@ class Command:
 
     Attributes:
         words: such as `job cancel`.
-        said: what it prints. A command without it has a module of its own.
+        said: what it prints, with the arguments. A command without it has a module of its own.
         state: the state that a job has then.
     """
 
@@ -94,25 +96,27 @@ class Operation:
     """One operation.
 
     Attributes:
-        name: of the method in Python, and of the function in SQL.
         subject: what it is done to, by its name or id.
+        name: of the method in Python, and of the function in SQL.
         summary: what it does, in a sentence.
         effect: what becomes of the subject; in the help of the command, and on the page above the form.
         command: its command.
         page: its page; None for an operation that no page offers.
         arguments: what it takes beside the subject.
         by_beat: whether a beat carries it out.
+        may_be_new: whether it makes a group that is not there.
         role: the least role that may do it.
     """
 
-    name: str
     subject: Literal["periodic task", "job", "group"]
+    name: str
     summary: str
     effect: str
     command: Command
     page: Page | None = None
     arguments: Sequence[Argument] = ()
     by_beat: bool = False
+    may_be_new: bool = False
     role: Literal["author", "person"] = "author"
 
     @property
@@ -121,6 +125,9 @@ class Operation:
         return self.name.replace("_", "-")
 
 
+of_task = partial(Operation, "periodic task")
+of_job = partial(Operation, "job")
+of_group = partial(Operation, "group")
 UNSTARTED = ("pending", "sent", "retrying", "buffered", "waiting")
 UNSUCCESSFUL = ("failed", "lost", "expired", "revoked")
 REASON = Argument("reason", str, "Why", "all who may look see it; up to 1,000 characters")
@@ -129,9 +136,8 @@ FORCE = Argument("force", bool, "Even if another of its jobs is not final")
 ONLY_OWNER = Argument("owner", str, "Only if this person has it", "default: any", only_shell=True)
 
 OPERATIONS: Sequence[Operation] = (
-    Operation(
+    of_task(
         "trigger",
-        "periodic task",
         "Start a job of periodic tasks now.",
         "A beat sends one job now, independent of the schedule. The next run does not change.",
         Command("trigger"),
@@ -143,9 +149,8 @@ OPERATIONS: Sequence[Operation] = (
         ),
         by_beat=True,
     ),
-    Operation(
+    of_task(
         "pause",
-        "periodic task",
         "Pause periodic tasks.",
         "Occurrences during the pause are skipped and not caught up. Messages already at the broker still run.",
         Command("pause"),
@@ -160,67 +165,72 @@ OPERATIONS: Sequence[Operation] = (
             ),
         ),
     ),
-    Operation(
+    of_task(
         "resume",
-        "periodic task",
         "Resume paused periodic tasks.",
         "It continues with its next occurrence; missed ones are not caught up.",
         Command("resume"),
         Page("Resume", "Resume", "resumed", "It is resumed.", "task", ("paused",)),
     ),
-    Operation(
+    of_group(
         "define_group",
-        "group",
         "Set the rules of a group: a limit, an order, groups that come first.",
         "An option that is left out has no effect on its jobs any more; a pause stays.",
-        Command("group define"),
+        Command("group define", "The group {name!r}: {rules}."),
+        arguments=(
+            Argument("max_active", int, "How many of its jobs may be under way at once"),
+            Argument("ordered", bool, "Its jobs run one at a time, in order of their scheduled time"),
+            Argument("waits_for", list, "A group that must have nothing to do before a job of this one gets its turn"),
+            Argument("pause_on_failure", bool, "A job that fails or is lost pauses the group"),
+            Argument("rate_limit", str, "How many of its jobs are sent", "10/s, 100/m or 5/h"),
+        ),
+        may_be_new=True,
     ),
-    Operation(
+    of_group(
         "limit_group",
-        "group",
         "Set how many jobs of a group may be under way at once.",
-        "A lower limit ends no job.",
-        Command("group limit"),
+        "Other jobs wait, and start in order of their scheduled time. A lower limit ends no job.",
+        Command("group limit", "The group {name!r}: {rules}."),
         Page("Limit", "Set the limit", "limited", "The limit is set.", "groups"),
-        (Argument("max_active", int, "Jobs at once", "in the whole cluster, at least 1; empty: no limit"),),
+        (
+            Argument(
+                "max_active", int, "Jobs at once", "in the whole cluster, at least 1; empty: no limit", is_required=True
+            ),
+        ),
+        may_be_new=True,
     ),
-    Operation(
+    of_group(
         "pause_group",
-        "group",
         "Pause the periodic tasks of a group.",
         "All its tasks stop until the group is resumed. Messages already at the broker still run.",
         Command("group pause", "Paused the group {name!r} until you resume it."),
         Page("Pause", "Pause the group", "group-paused", "The group is paused.", "groups", ("active",)),
         (REASON,),
     ),
-    Operation(
+    of_group(
         "resume_group",
-        "group",
         "Resume a paused group, or open a finished one.",
         "Jobs that wait in it go on. Missed runs are not caught up; a paused task stays paused.",
         Command("group resume", "Resumed the group {name!r}."),
         Page("Resume", "Resume the group", "group-resumed", "The group is resumed.", "groups", ("paused", "finished")),
         (Argument("retry", bool, "First rerun the jobs whose failure paused it"),),
     ),
-    Operation(
+    of_group(
         "finish_group",
-        "group",
         "Finish a group: it takes no new jobs.",
         "Its occurrences are skipped, and `trigger` is refused, until `group resume` opens it. Jobs that wait or are "
         "under way go on.",
         Command("group finish", "The group {name!r} takes no new jobs until you resume it."),
     ),
-    Operation(
+    of_group(
         "remove_group",
-        "group",
         "Remove a group that no periodic task names.",
         "Its settings and its pause go with it. It is refused if periodic tasks name it, or another group waits for "
         "it.",
         Command("group remove", "Removed the group {name!r}."),
     ),
-    Operation(
+    of_job(
         "retry_job",
-        "job",
         "Run a job that has failed again.",
         "A job that waits for a decision runs again under its own id. For any other job a new one is made.",
         Command("job retry"),
@@ -230,18 +240,16 @@ OPERATIONS: Sequence[Operation] = (
         (FORCE,),
         by_beat=True,
     ),
-    Operation(
+    of_job(
         "fail_job",
-        "job",
         "Give up a failed job that waits for a decision.",
         "It ends as failed.",
         Command("job fail", "Gave up a job of {name!r}: {job}", "failed"),
         Page("Give up", "Give it up", "failed", "It was given up.", "job", ("error",)),
         (REASON_OF_JOB,),
     ),
-    Operation(
+    of_job(
         "cancel_job",
-        "job",
         "Cancel a job that no worker runs, or one for people.",
         "It ends as revoked. If its message is still at the broker, the guard drops it. A job that a worker runs is "
         "refused: revoke it with Celery.",
@@ -249,9 +257,8 @@ OPERATIONS: Sequence[Operation] = (
         Page("Cancel", "Cancel it", "cancelled", "It is cancelled.", "job", (*UNSTARTED, "created", "taken")),
         (REASON_OF_JOB,),
     ),
-    Operation(
+    of_job(
         "resend_job",
-        "job",
         "Have a job sent again whose message the broker has lost.",
         "A beat sends its message at once, under the same id. If the first one still exists, the guard starts only one "
         "of the two.",
@@ -259,12 +266,11 @@ OPERATIONS: Sequence[Operation] = (
         Page("Send again", "Send it again", "resent", "A beat sends it again.", "job", ("sent",)),
         by_beat=True,
     ),
-    Operation(
+    of_job(
         "pick_up",
-        "job",
         "Take a task for people.",
-        "",
-        Command("work take"),
+        "It is with this person until it is finished or given back.",
+        Command("work take", "Took a job of {name!r}, as {owner!r}: {job}", "running"),
         Page("Pick up", "Pick it up", "picked-up", "You have picked it up.", "work", ("created",)),
         (
             Argument(
@@ -279,12 +285,11 @@ OPERATIONS: Sequence[Operation] = (
         ),
         role="person",
     ),
-    Operation(
+    of_job(
         "finish",
-        "job",
         "Finish a task for people.",
-        "",
-        Command("work done"),
+        "It ends as succeeded or failed.",
+        Command("work done", "Finished a job of {name!r} as {outcome}: {job}", "{outcome}"),
         Page("Finish", "Finish it", "finished", "It is finished.", "work", ("taken",)),
         (
             Argument(
@@ -294,14 +299,13 @@ OPERATIONS: Sequence[Operation] = (
                 choices={"succeeded": "it is done", "failed": "it could not be done"},
                 is_required=True,
             ),
-            Argument("note", str, "Note", "a note about the result; up to 1,000 characters", is_long=True),
+            Argument("note", str, "A note about the result", "up to 1,000 characters", is_long=True),
             ONLY_OWNER,
         ),
         role="person",
     ),
-    Operation(
+    of_job(
         "release",
-        "job",
         "Give a task for people back.",
         "Then others can pick it up.",
         Command("work release", "Released a job of {name!r}: {job}", "created"),

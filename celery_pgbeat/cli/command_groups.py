@@ -56,7 +56,7 @@ class DefaultGroup(LazyGroup):
 @click.group(
     cls=LazyGroup,
     lazy={"list": "List the groups of periodic tasks."},
-    places={"list": "groups", "define": "define_group", "limit": "limit_group"},
+    places={"list": "groups"},
     operations=operations_of("group"),
 )
 def group() -> None:
@@ -99,7 +99,7 @@ def job() -> None:
 @click.group(
     cls=LazyGroup,
     lazy={"list": "List what a person has, and may take."},
-    places={"list": "my_work", "take": "pick_up", "done": "finish_work"},
+    places={"list": "my_work"},
     operations=operations_of("work"),
 )
 def work() -> None:

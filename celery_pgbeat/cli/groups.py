@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
 from celery_pgbeat.api.groups import GroupStatus, TaskGroup
@@ -9,6 +11,10 @@ from celery_pgbeat.cli.failure import ApiCommand
 from celery_pgbeat.cli.output import as_json, print_json, row_as_dict, text
 from celery_pgbeat.cli.table import Column, print_table
 from celery_pgbeat.cli.target import Target
+from celery_pgbeat.suggestions import did_you_mean
+
+if TYPE_CHECKING:
+    from celery_pgbeat.api import PgBeat
 
 
 def state_of(group: GroupStatus) -> str:
@@ -57,3 +63,11 @@ def groups(as_json: bool) -> None:
         print_json([{**row_as_dict(group), "state": state_of(group), "rules": rules_of(group)} for group in found])
     else:
         print_table(COLUMNS, found)
+
+
+def warn_of_a_new_name(beat: PgBeat, name: str) -> None:
+    """Say that no periodic task names the group, and which group may have been meant."""
+    others = {group.name: group.tasks for group in beat.groups()}
+    if not others.pop(name, 0):
+        hint = did_you_mean(name, [other for other, tasks in others.items() if tasks])
+        click.echo(text(f"No periodic task names the group {name!r} yet{hint or '.'}"), err=True)

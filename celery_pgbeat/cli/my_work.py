@@ -34,12 +34,12 @@ COLUMNS = (
 @click.option("--limit", type=click.IntRange(1, 10_000), default=100, show_default=True, help="How many to show.")
 @with_utc
 @as_json
-def my_work(owner: str, roles: Sequence[str], limit: int, as_json: bool) -> None:
+def my_work(owner: str, targets: Sequence[str], limit: int, as_json: bool) -> None:
     """List the tasks for people that the owner has (running), and those that the owner may take (created).
 
     What the owner has comes first, then what is due first. Exit codes: 0 done; 1 refused.
     """
-    found = Target.current().beat().my_work(owner, roles, limit=limit)
+    found = Target.current().beat().my_work(owner, targets, limit=limit)
     if as_json:
         print_json([row_as_dict(one) for one in found])
     elif found:

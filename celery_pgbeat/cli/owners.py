@@ -26,7 +26,7 @@ def with_roles(command: Decorated) -> Decorated:
     """Give a command the option --role, which may be given several times."""
     return click.option(
         "--role",
-        "roles",
+        "targets",
         metavar="NAME",
         multiple=True,
         help="A role of the owner, for tasks whose target is a role. May be given several times.",

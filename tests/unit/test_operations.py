@@ -39,7 +39,7 @@ def test_an_operation_is_a_command(operation: Operation) -> None:
 
 def test_the_example_of_the_recipe_is_a_command_and_a_page() -> None:
     recipes = (ROOT / "docs" / "recipes.md").read_text(encoding="utf-8")
-    entry = dedent(recipes[recipes.index("   Operation(") :].partition("   ```")[0]).strip().removesuffix(",")
+    entry = dedent(recipes[recipes.index("   of_task(") :].partition("   ```")[0]).strip().removesuffix(",")
     postpone = eval(entry, vars(operations))
     command, action = command_of(postpone), action_of(postpone, postpone.page)
 

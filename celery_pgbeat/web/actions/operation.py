@@ -89,6 +89,10 @@ def _typed(argument: Argument, call: Call) -> Any:
         Wrong: it is no such value.
     """
     form, name = call.form, argument.name
+    if argument.type is int:
+        if not form.has(name):
+            raise Wrong(name, "This was not sent: type a number, or leave it empty for no limit.")
+        return typed_number(form, name)
     if argument.is_required:
         return form.required(name)
     if argument.type is bool:
@@ -97,11 +101,7 @@ def _typed(argument: Argument, call: Call) -> Any:
         return typed_instant(form, name, call.reader.queries.clock())
     if argument.type in (list, dict):
         return typed_json(form, name, argument.type)
-    if argument.type is not int:
-        return form.text(name)
-    if not form.has(name):
-        raise Wrong(name, "This was not sent: type a number, or leave it empty for no limit.")
-    return typed_number(form, name)
+    return form.text(name)
 
 
 def _done(page: Page, subject: str, answer: Any) -> Done:
