@@ -234,11 +234,11 @@ grammar = st.lists(
 random_texts = st.one_of(st.text(max_size=250), st.text(alphabet, max_size=250), grammar)
 
 
-@settings(max_examples=600, deadline=None, database=None)
+@settings(max_examples=300, deadline=None, database=None)
 @given(random_texts)
 def test_any_text_is_read_or_refused_within_50_ms(text):
-    # Processor time, and of two attempts the better one: the machine may be busy with something else.
-    assert min(_seconds_to_read(text) for _ in range(2)) < 0.05
+    # Processor time, and a second attempt if one takes long: the machine may be busy with something else.
+    assert any(_seconds_to_read(text) < 0.05 for _ in range(2))
 
 
 @settings(max_examples=200, deadline=None, database=None)
