@@ -78,7 +78,7 @@ def test_under_two_hundred_edits_a_second_no_message_mixes_two_versions_and_paus
         edited.runs_for(1)
         seen = "each has come once"
         eventually(lambda: set(paused.names) <= {arrival.periodic_task for arrival in list(tap.arrivals)}, 20, seen)
-        for number in paced(max(SECONDS, 3 * HELD), every=1 / EDITS):
+        for number in paced(max(SECONDS, 2 * HELD + 1), every=1 / EDITS):
             if number % (EDITS * HELD / ROWS) < 1:
                 editor.switch(next(names))
             else:
