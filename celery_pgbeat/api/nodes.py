@@ -49,11 +49,11 @@ class Health:
     """How the beats are doing.
 
     Attributes:
-        healthy: whether a beat is alive, and no row waits for longer than allowed.
+        healthy: whether a beat is alive, and nothing is overdue by more than allowed.
         beats: how many beats are alive.
         last_seen_at: the last heartbeat of any beat; None if none is known.
-        lag: how long the row that waits longest has been due without a beat's mark; 0 if none waits.
-        max_lag: how long one may.
+        lag: by how much the latest is overdue that people have neither to do nor to decide nor to end; 0 if nothing is.
+        max_lag: what is allowed.
     """
 
     healthy: bool
@@ -77,7 +77,7 @@ def read_node(row: Mapping[str, Any]) -> Node:
 
 def read_health(row: Mapping[str, Any], max_lag: timedelta) -> Health:
     """Return the health of a row that `health.sql` has read."""
-    lag = ZERO if row["waiting_since"] is None else row["now"] - row["waiting_since"]
+    lag = ZERO if row["late_since"] is None else row["now"] - row["late_since"]
     seen = row["last_seen_at"]
     return Health(
         healthy=row["beats"] > 0 and lag <= max_lag,

@@ -53,8 +53,9 @@ COLUMNS = (
 @click.option(
     "--max-lag",
     type=click.FloatRange(min=0),
+    default=0,
     metavar="SECONDS",
-    help="How long a row may have been due. Default: what counts as on time, 2 x (lease + poll).",
+    help="How late something may be. Default: what counts as on time, 2 x (lease + poll).",
 )
 @click.option("--here", is_flag=True, help="Count only beats of this host, for a probe of one pod.")
 @click.option("--broker", "with_broker", is_flag=True, help="Check the broker too; needs an app (-A).")
@@ -68,19 +69,20 @@ COLUMNS = (
 @as_json
 @click.pass_context
 def health(
-    ctx: click.Context, max_lag: float | None, here: bool, with_broker: bool, only: tuple[str, ...], as_json: bool
+    ctx: click.Context, max_lag: float, here: bool, with_broker: bool, only: tuple[str, ...], as_json: bool
 ) -> None:
-    """Check the database and its schema, that a beat is alive, and that no row waits too long; exit code 3 if not.
+    """Check the database and its schema, that a beat is alive, and that nothing is overdue; exit code 3 if not.
 
     What code declares and beats refuse is shown too, and decides nothing: a restart would not fix it.
 
-    A row waits while it is due and no beat has marked it. After a failed check the later checks are unknown, which
-    does not count as failed: `--only beats --here` is a liveness probe that passes during an outage of the database.
+    What the command `overdue` lists is overdue, but for what people have to do or to decide, and runs that only a
+    person can end. So jobs that wait for a worker count where none is alive. After a failed check the later checks are
+    unknown, which does not count as failed: `--only beats --here` is a liveness probe that passes during an outage of
+    the database.
     """
     target = Target.current()
     beat = target.beat()
-    allowed = beat.settings.on_time if max_lag is None else timedelta(seconds=max_lag)
-    checks = examine(beat, allowed, NodeId.mine().hostname if here else None)
+    checks = examine(beat, timedelta(seconds=max_lag), NodeId.mine().hostname if here else None)
     refused = _refused(target) if all(check.ok is not None for check in checks) else []
     if with_broker or BROKER in only:
         checks.append(_of_the_broker(beat, target.app))
@@ -133,20 +135,19 @@ def _refused(target: Target) -> list[dict[str, Any]]:
 
 def _of_the_beats(beat: PgBeat, allowed_lag: timedelta, hostname: str | None) -> list[Check]:
     (seen,) = _seen(beat, hostname)
-    lag = timedelta(0) if seen.waiting_since is None else seen.now - seen.waiting_since
+    lag = timedelta(0) if seen.late_since is None else seen.now - seen.late_since
     late = lag > allowed_lag
-    overdue = f"a run has been due for {_seconds(lag)}" if late else "no run waits for a beat or its broker"
-    said = f"; {seen.broker_problem}" if late and seen.broker_problem is not None else ""
+    overdue = f"overdue by {_seconds(lag)}, see `celery-pgbeat overdue`" if late else "nothing is overdue"
+    why = "".join(f"; {reason}" for reason in (seen.broker_problem, seen.no_tracker) if late and reason is not None)
     return [
         Check("beats", seen.beats > 0, Target.current().as_typed(_beats(seen, hostname))),
-        Check("lag", not late, f"{overdue} (limit: {_seconds(allowed_lag)}){said}"),
+        Check("lag", not late, Target.current().as_typed(overdue) + why),
     ]
 
 
 def _seen(beat: PgBeat, hostname: str | None) -> Any:
     return beat.database.run(
         "health",
-        lease=beat.settings.lease.total_seconds(),
         hostname=hostname,
     )
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from datetime import datetime, timedelta, timezone
+from datetime import datetime, timezone
 from typing import Any
 
 from celery_pgbeat.postgres.api_queries import ApiQueries, Person, Row, translating
@@ -246,9 +246,9 @@ class AdminQueries:
         """Return how long the definitions of the periodic tasks that run let a message stay unacknowledged."""
         return self._run("longest_waits")[0]
 
-    def stuck(self, patience: timedelta) -> dict[str, Row]:
-        """Return what is stuck, by its kind: how many, one of them, since when."""
-        return {row["kind"]: row for row in self._run("stuck", patience=patience.total_seconds())}
+    def stuck(self) -> dict[str, Row]:
+        """Return what is wrong, by its code: how many, one of them, since when."""
+        return {row["code"]: row for row in self._run("stuck")}
 
     def tables(self) -> list[Row]:
         """Return what Postgres knows of the size of our tables and of the dead rows in them."""

@@ -233,12 +233,10 @@ def test_health_fails_when_a_due_row_is_not_sent(migrated_database: str) -> None
 
     late = shell(migrated_database, "health")
     patient = json.loads(shell(migrated_database, "health", "--max-lag", "600", "--json").stdout)
-    sql(migrated_database, "update pgbeat.periodic_task set marked_by = 'a beat', marked_at = now()")
-    marked = json.loads(shell(migrated_database, "health", "--json").stdout)
 
     assert late.returncode == 3
-    assert "a run has been due for 9" in late.stdout
-    assert (patient["checks"]["lag"]["ok"], marked["checks"]["lag"]["ok"]) == (True, True)
+    assert "overdue by 9" in late.stdout
+    assert patient["checks"]["lag"]["ok"]
 
 
 def test_health_says_that_the_schema_is_missing(database: str) -> None:

@@ -25,11 +25,12 @@ def test_when_all_beats_are_dead_each_row_that_is_due_is_overdue(situation: Situ
     for name, due_at in (("a", ago(minutes=8)), ("b", ago(minutes=7)), ("later", NOON + SECOND)):
         situation.plan(due_at, name=name)
 
-    why = "no beat has been seen since 2100-03-01 11:51:00Z"
-    assert [
-        {"name": "a", "due_at": ago(minutes=8), "late_by": timedelta(minutes=8), "reason": why},
-        {"name": "b", "due_at": ago(minutes=7), "late_by": timedelta(minutes=7), "reason": why},
-    ] == situation.session.rows("select * from pgbeat.overdue order by name")
+    def late(name: str, minutes: int) -> dict[str, object]:
+        why = f"its run has been due since {ago(minutes=minutes):%Y-%m-%d %H:%M:%S}Z; no beat has been seen since "
+        due = {"name": name, "due_at": ago(minutes=minutes), "late_by": timedelta(minutes=minutes), "code": "undecided"}
+        return {**due, "reason": f"{why}2100-03-01 11:51:00Z"}
+
+    assert [late("a", 8), late("b", 7)] == situation.session.rows("select * from pgbeat.overdue order by name")
 
 
 def test_a_row_is_overdue_after_twice_the_lease_and_the_poll(well: Situation) -> None:
@@ -51,7 +52,7 @@ def test_the_lease_is_that_of_the_beat_that_marked_the_row_last(well: Situation)
 def test_where_no_beat_was_ever_started_that_is_the_reason(situation: Situation) -> None:
     situation.plan(ago(minutes=10))
 
-    assert [(ago(minutes=10), LATE, NO_BEAT)] == situation.overdue()
+    assert [(ago(minutes=10), LATE, f"its run has been due since 11:50:00Z; {NO_BEAT}")] == situation.overdue()
 
 
 def test_after_a_restart_of_the_database_the_reason_says_since_when_it_is_up(situation: Situation) -> None:
@@ -75,8 +76,8 @@ def test_a_row_marked_by_a_stopped_beat_names_that_beat(situation: Situation) ->
         (
             ago(minutes=10),
             LATE,
-            "the beat web-1 (process 4711), last seen at 11:50:00Z, marked it at 11:50:00Z, and that mark lapsed at "
-            "11:50:15Z",
+            "its run has been due since 11:50:00Z; the beat web-1 (process 4711), last seen at 11:50:00Z, marked it at "
+            "11:50:00Z, and that mark lapsed at 11:50:15Z",
         )
     ] == situation.overdue()
 
@@ -86,7 +87,7 @@ def test_a_row_that_living_beats_leave_alone_is_overdue_too(well: Situation) -> 
 
     ((_, _, reason),) = well.overdue()
 
-    assert reason.startswith("a beat was seen at 12:00:00Z, but none takes it: ")
+    assert reason.startswith("its run has been due since 11:50:00Z; a beat was seen at 12:00:00Z, but none takes it: ")
 
 
 @pytest.mark.parametrize(
@@ -111,7 +112,9 @@ def test_a_row_that_is_not_to_run_now_is_not_overdue(situation: Situation, colum
 def test_a_pause_that_no_beat_ends_is_overdue(situation: Situation) -> None:
     situation.task(enabled=False, paused_until=ago(minutes=10))
 
-    assert [(ago(minutes=10), LATE, f"its pause is over, and no beat has resumed it; {NO_BEAT}")] == situation.overdue()
+    assert [
+        (ago(minutes=10), LATE, f"its pause was over at 11:50:00Z, and a beat has to resume it; {NO_BEAT}")
+    ] == situation.overdue()
 
 
 def test_a_row_that_no_beat_plans_is_overdue(situation: Situation) -> None:
@@ -120,7 +123,9 @@ def test_a_row_that_no_beat_plans_is_overdue(situation: Situation) -> None:
 
     situation.clock.advance(LATE)
 
-    assert [(NOON, LATE, f"no beat has planned its next run; {NO_BEAT}")] == situation.overdue()
+    assert [
+        (NOON, LATE, f"its next run has been waiting to be planned since 12:00:00Z; {NO_BEAT}")
+    ] == situation.overdue()
 
 
 def test_a_job_that_no_beat_sends_is_overdue(situation: Situation) -> None:

@@ -163,7 +163,7 @@ _READS_MUCH = (
     ("graph", "reads the state of every row that takes part, for a person"),
     ("nodes activity longest_running changed_jobs", "reads every job that is not final, for a person"),
     ("names_meant", "reads every row, for a person"),
-    ("overdue latest_due", "as the view"),
+    ("overdue latest_due health", "as the view"),
     ("starts_of_worker", "reads every job that is not final, once, when a worker ends"),
     ("sent_or_shadowed", "returns every job of the time range, for a person who compares two schedulers"),
     ("names_of_owner", "reads the rows in name order, a page at a time, for an import that takes over"),

@@ -1047,12 +1047,12 @@ def test_one_that_no_beat_has_seen_is_found_by_the_doctor_and_by_the_hourly_rech
     tick(store)
     operators = AdminQueries(store.database)
     clock.advance(10 * MINUTE)
-    assert "forgotten" not in operators.stuck(MINUTE)
+    assert "forgotten" not in operators.stuck()
     end(session, "a")
     session.rows("delete from pgbeat.dependency_turn")  # as if no trigger had written it
     session.rows("insert into pgbeat.dependency_turn (downstream) values ('another')")
 
-    assert "b" == operators.stuck(MINUTE)["forgotten"]["name"]
+    assert "b" == operators.stuck()["forgotten"]["name"]
     store.recheck_downstream()
     tick(store)
 

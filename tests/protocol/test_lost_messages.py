@@ -11,7 +11,6 @@ import pytest
 from celery_pgbeat.cli.doctor import work
 from celery_pgbeat.postgres.admin_queries import AdminQueries
 from celery_pgbeat.postgres.beat_results import WaitingJob
-from celery_pgbeat.settings import Settings
 from tests.harness.situations import JOB, Situation, ago
 from tests.harness.ticks import beat
 
@@ -106,7 +105,7 @@ def test_doctor_names_the_jobs_and_both_ways_out(well: Situation, queries: Any) 
     well.job("sent")
     queries.note_lost_messages([JOB], [])
 
-    (found,) = work.stuck(AdminQueries(queries.database), Settings())
+    (found,) = work.stuck(AdminQueries(queries.database))
 
     assert found.what.startswith("Waiting for a worker, but the broker has lost its message: 1 job, the first is 'nigh")
     assert "celery-pgbeat job resend ID" in found.mend

@@ -244,7 +244,7 @@ def test_a_number_has_its_noun() -> None:
 
 def test_every_kind_of_hang_is_reported() -> None:
     row = {"number": 2, "name": "x", "since": None, "detail": "why"}
-    told = [hang.found(row) for hang in work.KINDS.values()]
+    told = [hang.found(row) for hang in work.TROUBLES.values()]
 
     assert len(told) == len({finding.what for finding in told})
     assert all("2 " in finding.what and finding.mend.strip() for finding in told)
@@ -313,15 +313,6 @@ def test_an_unusable_schema_is_reported_before_what_depends_on_it() -> None:
     assert {"stuck": "fix the schema first"} == examination.as_dict()["skipped"]
 
 
-def test_the_patience_with_what_hangs_is_beyond_what_counts_as_on_time() -> None:
-    asked: list[timedelta] = []
-    operators = Told()
-    operators.stuck = lambda patience: asked.append(patience) or {}  # type: ignore[attr-defined]
-
-    assert [] == list(work.stuck(operators, Settings()))  # type: ignore[arg-type]
-    assert [Settings().on_time + work.PATIENCE] == asked
-
-
 @pytest.mark.parametrize(
     ("waited", "beats", "told"),
     [
@@ -337,7 +328,7 @@ def test_rows_that_living_beats_are_still_planning_are_only_a_note(waited: timed
         stuck={"unplanned": row}, nodes=[{**beat, "alive": False}, {**beat, "role": "worker"}, *[beat] * beats]
     )
 
-    (found,) = brief(work.stuck(operators, Settings()))
+    (found,) = brief(work.stuck(operators))
 
     assert found.startswith(told)
 

@@ -49,13 +49,12 @@ class OperatorMethods(Connected):
     def health(
         self, max_lag: timedelta | None = None, hostname: str | None = None, *, connection: Any = None
     ) -> Health:
-        """Check that a beat is alive and that no row waits too long.
+        """Check that a beat is alive and that nothing is overdue but what people have to do, to decide or to end.
 
-        A row waits while it is due and no beat has marked it. `celery-pgbeat health` also checks the schema's version
-        and the broker.
+        `celery-pgbeat health` also checks the schema's version and the broker.
 
         Args:
-            max_lag: how long a row may wait; None for what counts as on time, 2 × (lease + poll).
+            max_lag: how late it may be; None for what counts as on time, 2 × (lease + poll).
             hostname: count only beats of this host.
             connection: read in this transaction.
 
@@ -68,12 +67,7 @@ class OperatorMethods(Connected):
             >>> (health.healthy, health.beats)
             (False, 0)
         """
-        (row,) = self._queries.run(
-            "health",
-            connection,
-            lease=self.settings.lease.total_seconds(),
-            hostname=hostname,
-        )
+        (row,) = self._queries.run("health", connection, hostname=hostname)
         return read_health(row, self.settings.on_time if max_lag is None else max_lag)
 
     def export(

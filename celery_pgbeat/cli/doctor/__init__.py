@@ -121,7 +121,7 @@ def _checks(target: Target) -> list[tuple[str, Callable[[], Iterable[Any]] | str
         ("nodes", lambda: work.nodes(operators, settings)),
         ("apps", lambda: code.apps(operators, celery)),
         ("declarations", lambda: code.refused(operators, settings, celery)),
-        ("stuck", lambda: work.stuck(operators, settings)),
+        ("stuck", lambda: work.stuck(operators)),
         ("due together", lambda: work.due_together(operators)),
         ("bloat", lambda: storage.bloat(operators)),
         ("history", lambda: storage.days(operators, settings)),

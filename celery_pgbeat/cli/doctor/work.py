@@ -14,7 +14,6 @@ from celery_pgbeat.cli.times import instant
 from celery_pgbeat.postgres.admin_queries import AdminQueries
 from celery_pgbeat.settings import Settings
 
-PATIENCE = timedelta(minutes=1)  # after the time at which a beat should have handled it
 PLANNING = timedelta(minutes=10)  # in which living beats plan the rows of a large import
 
 
@@ -73,14 +72,14 @@ def _modes(hosts: dict[str, str]) -> Iterator[Finding]:
     )
 
 
-def stuck(operators: AdminQueries, settings: Settings) -> Iterator[Finding]:
-    """Look for rows and jobs that no beat handles."""
-    found = operators.stuck(settings.on_time + PATIENCE)
-    for kind, reported in KINDS.items():
-        if kind == "unplanned" and kind in found and _are_being_planned(operators, found[kind]):
-            yield BEING_PLANNED.found(found[kind])
-        elif kind in found:
-            yield reported.found(found[kind])
+def stuck(operators: AdminQueries) -> Iterator[Finding]:
+    """Look for all that is overdue, and for rows and jobs that no beat can handle."""
+    found = operators.stuck()
+    for code, trouble in TROUBLES.items():
+        if code == "unplanned" and code in found and _are_being_planned(operators, found[code]):
+            yield BEING_PLANNED.found(found[code])
+        elif code in found:
+            yield trouble.found(found[code])
 
 
 def _are_being_planned(operators: AdminQueries, unplanned: dict[str, Any]) -> bool:
@@ -89,8 +88,8 @@ def _are_being_planned(operators: AdminQueries, unplanned: dict[str, Any]) -> bo
     return any(node["now"] - unplanned["since"] < PLANNING for node in beats)
 
 
-class StuckKind(NamedTuple):
-    """How one kind of stuck rows or jobs is reported: the number, the first of them, and how to fix it."""
+class Trouble(NamedTuple):
+    """How one code is reported: the number, the first of them, and how to fix it."""
 
     severity: str
     word: str
@@ -109,87 +108,107 @@ class StuckKind(NamedTuple):
         return Finding(self.severity, self.what.format_map(said), self.mend)
 
 
-BEING_PLANNED = StuckKind(
+BEING_PLANNED = Trouble(
     NOTE,
     "row",
     "Still to be planned: {number}, {first}.",
     "Wait: beats plan many new rows in steps. Rows that are due go first.",
 )
-KINDS = {
-    "late": StuckKind(
+END_IT = "Give the row a max_run_time, or end the task: while it runs, the next runs are skipped or wait."
+# By the codes of the view `overdue` and of `stuck.sql`.
+TROUBLES = {
+    "undecided": Trouble(
         ERROR,
         "row",
         "Overdue and not sent: {number}, {first}.",
         "Look at the logs of the beats, and check the broker: without it beats wait.",
     ),
-    "late_lazy": StuckKind(
+    "lazy": Trouble(
         WARNING,
         "row",
         "Due, with lazy arguments that no beat's code declares: {number}, {first}.",
         "Start a beat with the app that declares them, or remove the rows.",
     ),
-    "late_marked": StuckKind(
+    "marked": Trouble(
         ERROR,
         "row",
-        "Marked and not sent: {number}, {first}, by {detail}.",
+        "Marked and not sent: {number}, {first}.",
         "A mark lapses, and then any live beat takes the row over: check that a beat is alive, and look at its log.",
     ),
-    "unplanned": StuckKind(
+    "unplanned": Trouble(
         ERROR,
         "row",
         "Not planned: {number}, {first}.",
         "Check that a beat is alive, and look at its log.",
     ),
-    "ahead": StuckKind(
+    "unresumed": Trouble(
+        ERROR,
+        "row",
+        "Paused until a time that is over: {number}, {first}.",
+        "Check that a beat is alive, and look at its log; or resume the rows: celery-pgbeat resume NAME",
+    ),
+    "ahead": Trouble(
         ERROR,
         "row",
         "Decided up to an instant in the future, because the clock of the database was ahead: {number}, {until}.",
         "Resume the rows, paused or not, or set their next_run_at: celery-pgbeat resume NAME",
     ),
-    "problem": StuckKind(
+    "problem": Trouble(
         ERROR,
         "row",
         "Cannot be planned: {number}, {name!r}: {detail}.",
         "Fix the definitions, or pause the rows: celery-pgbeat list --with-problem",
     ),
-    "unsent": StuckKind(
+    "unsent": Trouble(
         ERROR,
         "job",
         "Not at the broker yet: {number}, {first}.",
         "Check the broker, and look at the logs of the beats.",
     ),
-    "silent": StuckKind(
+    "unstarted": Trouble(
+        ERROR,
+        "job",
+        "Waiting for a worker: {number}, {first}.",
+        "Check that workers are alive and read the queues of these jobs: `celery-pgbeat jobs --state sent`.",
+    ),
+    "silent": Trouble(
         ERROR,
         "job",
         "Silent past busy_until, and not judged: {number}, {first}.",
         "Check that a beat is alive: one that has reached the database for pgbeat_dead_after judges them.",
     ),
-    "lost_message": StuckKind(
+    "lost_message": Trouble(
         ERROR,
         "job",
         "Waiting for a worker, but the broker has lost its message: {number}, {first}.",
         "Send each again, or end it: `celery-pgbeat job resend ID` or `celery-pgbeat job cancel ID`; "
         "`celery-pgbeat jobs --state sent`.",
     ),
-    "undecided": StuckKind(
+    "decision": Trouble(
         WARNING,
         "job",
         "Failed, and waiting for a decision (on_error = 'ask'): {number}, {first}.",
         "Decide: `celery-pgbeat job retry ID` or `celery-pgbeat job fail ID`; `celery-pgbeat jobs --state error`.",
     ),
-    "undone": StuckKind(
+    "work": Trouble(
         WARNING,
         "job",
         "A task for people that is overdue: {number}, {first}.",
         "Ask who has it (`celery-pgbeat explain NAME`), or cancel it: `celery-pgbeat job cancel ID`.",
     ),
-    "endless": StuckKind(
+    "blocking": Trouble(
+        WARNING,
+        "job",
+        "Running without a max_run_time, and blocking the next runs: {number}, {first}.",
+        END_IT,
+    ),
+    "endless": Trouble(
         WARNING,
         "job",
         "Running for more than a day without a max_run_time: {number}, {first}.",
-        "Give the row a max_run_time, or end the task: while it runs, the next runs are skipped or wait.",
+        END_IT,
     ),
-    "forgotten": StuckKind(
+    "forgotten": Trouble(
         ERROR,
         "job",
         "Waits, though nothing keeps it waiting: {number}, {first}.",

@@ -128,6 +128,8 @@ comment on column {schema}.overdue.name is 'The name of the periodic task; it ma
 comment on column {schema}.overdue.due_at is 'When it should have happened.';
 comment on column {schema}.overdue.late_by is 'How long ago that was.';
 comment on column {schema}.overdue.reason is 'The reason, as far as it is known.';
+comment on column {schema}.overdue.code is
+    'What it is: undecided, marked or lazy (a run that no beat has decided), unplanned, unresumed; of a job: unsent, unstarted, lost_message, silent, forgotten, blocking (it keeps the next runs from starting), decision, work (a task for people).';
 
 comment on table {schema}.alert is
     'The alerts that are raised and not over: one for each periodic task that is overdue by more than pgbeat_alert_after (at most 100 of them at a time), one for each dead beat, and one for each declaration in code that beats refuse (at most 100). Each alert sends a notification on the channel <schema>_alert.';

@@ -663,33 +663,68 @@ left join lateral (
     where state = 'failed' and successes = 0
 ) as failing on true;
 
--- The periodic tasks that are to be planned. The planner takes `<>` for nearly always true and would read them all, at
--- an estimated cost for which it would even compile the query.
-create or replace function {schema}.to_be_planned() returns table (
-    name text, updated_at timestamptz, mark_lease interval
-)
+-- The periodic tasks that are to be planned and not due. The planner takes `<>` for nearly always true and would read
+-- them all, at an estimated cost for which it would even compile the query.
+create or replace function {schema}.to_be_planned() returns setof {schema}.periodic_task
 language sql stable
 set enable_seqscan = off
 set jit = off
 set search_path = pg_catalog, pg_temp
 as $$
-    select name, updated_at, mark_lease from {schema}.periodic_task
-    where {is_on} and planned_revision <> revision and next_run_at is null
+    select * from {schema}.periodic_task
+    where {is_on} and planned_revision <> revision and (next_run_at > {schema}.now()) is not false
 $$;
 
 -- Since when a job is due that was not sent or not picked up: since its occurrence is due, whatever was tried since. A
 -- person's, one of a backfill, one that has waited for others or for the end of a window: since it may be sent.
-create or replace function {schema}.due_since(
-    origin text, waited boolean, run int, resends int, ready_at timestamptz, created_at timestamptz, due_at timestamptz
-) returns timestamptz
+create or replace function {schema}.due_since(job {schema}.active_job) returns timestamptz
 language sql immutable
 as $$
     select case
-        when origin in ('schedule', 'catchup') and not waited and run = 0
-            and (resends > 0 or ready_at <= created_at + interval '1 second')
-            then due_at
+        when job.origin in ('schedule', 'catchup') and not job.waited and job.run = 0
+            and (job.resends > 0 or ready_at <= job.created_at + interval '1 second')
+            then coalesce(job.due_at, job.scheduled_for)
         else ready_at
     end
+    from (select job.busy_until - job.pickup_deadline as ready_at) as known
+$$;
+
+-- Why a job that is not final is late, as a code, and since when; no row if it is not.
+create or replace function {schema}.late_job(
+    job {schema}.active_job, is_lost boolean, no_tracker boolean
+) returns table (code text, due_at timestamptz)
+language sql stable rows 1
+as $$
+    select code, due_at
+    from (
+        select case
+            when job.state = 'pending' then 'unsent'
+            when job.state = 'error' then 'decision'
+            when job.state = 'created' or job.owner is not null then 'work'
+            -- If its group has no free slot, it waits as it should. If there is one, no beat has given it to a job.
+            when job.waits_for = 'slot' and job.group_name in (select {schema}.groups_with_room()) then 'forgotten'
+            when job.waits_for is not null then null
+            when is_lost then 'lost_message'
+            when job.busy_until < {schema}.now() - {schema}.patience(job.mark_lease) then 'silent'
+            when job.state = 'running' then case
+                when job.max_run_time is null and job.started_at < {schema}.now() - {schema}.patience(job.mark_lease)
+                then 'blocking'
+            end
+            when job.resends > 0 or no_tracker and job.tracking <> 'result' then 'unstarted'
+        end
+    ) as known (code)
+    cross join lateral (
+        select case code
+            when 'work' then job.due_by
+            when 'forgotten' then job.created_at
+            when 'lost_message' then coalesce(job.due_at, job.scheduled_for)
+            when 'blocking' then {schema}.in_the_way_since(job)
+            when 'unsent' then {schema}.due_since(job)
+            when 'unstarted' then {schema}.due_since(job)
+            else job.busy_until
+        end
+    ) as since (due_at)
+    where due_at < {schema}.now() - {schema}.patience(job.mark_lease)
 $$;
 
 -- What should have happened and has not: each run, resumption or plan that is late by more than 2 x (lease + poll). The
@@ -698,55 +733,34 @@ create or replace view {schema}.overdue as
 select late.name, late.due_at, {schema}.now() - late.due_at as late_by,
     concat_ws('; ',
         case
-            when (late.job).id is not null
-            then {schema}.job_in_words(late.job, nodes.no_tracker) || coalesce('; ' || late.what, '')
-            when late.what is not null then late.what
-            else {schema}.why_undecided(late.task, nodes.no_beat, nodes.beat_seen)
+            when (late.job).id is not null then {schema}.job_in_words(late.job, nodes.no_tracker)
+            else {schema}.row_in_words(late.task, nodes.no_beat, nodes.beat_seen)
         end,
-        nodes.no_beat) as reason
+        case late.code when 'lost_message' then {schema}.lost_message_in_words() end,
+        nodes.no_beat) as reason,
+    late.code
 from {schema}.nodes_in_words() as nodes
 cross join lateral (
-    select stored.name, stored.next_run_at as due_at, stored as task, null::{schema}.active_job as job, null as what
+    select stored.name, stored.next_run_at as due_at, stored as task, null::{schema}.active_job as job,
+        case when stored.marked_at is not null then 'marked' when stored.lazy then 'lazy' else 'undecided' end as code
     from {schema}.periodic_task as stored
     where {is_on stored} and stored.next_run_at < {schema}.now()
         and stored.next_run_at < {schema}.now() - {schema}.patience(stored.mark_lease)
     union all
-    select unplanned.name, unplanned.updated_at, null, null, 'no beat has planned its next run'
+    select unplanned.name, unplanned.updated_at, unplanned, null, 'unplanned'
     from {schema}.to_be_planned() as unplanned
     where unplanned.updated_at < {schema}.now() - {schema}.patience(unplanned.mark_lease)
     union all
-    select stored.name, stored.paused_until, null, null, 'its pause is over, and no beat has resumed it'
+    select stored.name, stored.paused_until, stored, null, 'unresumed'
     from {schema}.periodic_task as stored
     where not stored.enabled and stored.paused_until < {schema}.now()
         and stored.paused_until < {schema}.now() - {schema}.patience(stored.mark_lease)
     union all
-    select job.periodic_task, since.due_at, null, job,
-        case when lost.id is not null then {schema}.lost_message_in_words() end
+    select job.periodic_task, late.due_at, null, job, late.code
     from {schema}.active_job as job
     left join {schema}.lost_message as lost (id, noticed_at) on lost.id = job.id and {is_still_lost}
-    cross join lateral (
-        select case
-            when job.state = 'pending' then since_due
-            when job.state = 'error' then job.busy_until
-            when job.state = 'created' or job.owner is not null then job.due_by
-            -- If its group has no free slot, it waits as it should. If there is one, no beat has given it to a job.
-            when job.waits_for = 'slot' and job.group_name in (select {schema}.groups_with_room()) then job.created_at
-            when job.waits_for is not null then null
-            when lost.id is not null then coalesce(job.due_at, job.scheduled_for)
-            when job.busy_until < {schema}.now() - {schema}.patience(job.mark_lease) then job.busy_until
-            when job.state = 'running' then case
-                when job.max_run_time is null and job.started_at < {schema}.now() - {schema}.patience(job.mark_lease)
-                then {schema}.in_the_way_since(job)
-            end
-            when job.resends > 0 or nodes.no_tracker is not null and job.tracking <> 'result'
-            then since_due
-        end as due_at
-        from {schema}.due_since(
-            job.origin, job.waited, job.run, job.resends, job.busy_until - job.pickup_deadline, job.created_at,
-            coalesce(job.due_at, job.scheduled_for)) as since_due
-    ) as since
+    cross join lateral {schema}.late_job(job, lost.id is not null, nodes.no_tracker is not null) as late
     -- By index: a hundred thousand jobs that people have, or may pick up, are not read for the few that are late.
-    where (job.check_at < 'infinity' or job.waits_for = 'slot' or job.on_error = 'ask' and job.state = 'error'
-            or job.due_by < {schema}.now())
-        and since.due_at < {schema}.now() - {schema}.patience(job.mark_lease)
+    where job.check_at < 'infinity' or job.waits_for = 'slot' or job.on_error = 'ask' and job.state = 'error'
+        or job.due_by < {schema}.now()
 ) as late;
