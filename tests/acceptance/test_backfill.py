@@ -70,7 +70,6 @@ def is_over(url: str, backfill: str) -> bool:
     return finished and not sql(url, "select id from pgbeat.active_job where origin = 'backfill'")
 
 
-@pytest.mark.slow
 def test_a_backfill_of_a_paused_row_runs_two_jobs_at_a_time_and_each_occurrence_once(cluster: Cluster) -> None:
     cluster.worker(concurrency=4)
     for _ in range(2):
@@ -95,7 +94,6 @@ def test_a_backfill_of_a_paused_row_runs_two_jobs_at_a_time_and_each_occurrence_
     assert done["finished_at"] - done["created_at"] < timedelta(seconds=25)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("beats", [1, 2])
 def test_p2_a_beat_killed_around_any_step_of_a_backfill_loses_and_doubles_nothing(
     cluster: Cluster, tmp_path: Path, beats: int
@@ -142,7 +140,6 @@ def test_p2_a_beat_killed_around_any_step_of_a_backfill_loses_and_doubles_nothin
     assert most_at_once(runs) <= 2
 
 
-@pytest.mark.slow
 def test_p4_a_backfill_of_a_row_that_runs_never_overlaps_its_ticks(cluster: Cluster) -> None:
     cluster.worker(concurrency=4)
     cluster.beat()
@@ -166,7 +163,6 @@ def test_p4_a_backfill_of_a_row_that_runs_never_overlaps_its_ticks(cluster: Clus
     assert {"overlap"} == {job["reason"] for job in jobs(cluster.database, "busy") if job["state"] == "skipped"}
 
 
-@pytest.mark.slow
 def test_p4_under_buffer_one_a_row_keeps_ticking_during_its_backfill(cluster: Cluster) -> None:
     """What the docs recommend; under `skip` jobs that follow each other closely leave them hardly any gap."""
     cluster.worker(concurrency=4)

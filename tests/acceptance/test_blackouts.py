@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta, timezone
 
-import pytest
-
 from tests.harness import broker, checker
 from tests.harness.clock import Clock
 from tests.harness.cost import slowness
@@ -60,7 +58,6 @@ def test_a_run_that_began_before_a_blackout_goes_on_into_it(cluster: Cluster, da
     assert row(cluster.database, "long")["next_run_at"] >= MONDAY + 5 * HOUR
 
 
-@pytest.mark.slow
 def test_occurrences_held_back_by_a_blackout_are_sent_once_at_its_end(cluster: Cluster, database_clock: Clock) -> None:
     cluster.settings = {"pgbeat_lease": 900, "pgbeat_poll": 0.1}
     database_clock.stand_at(MONDAY - HOUR)
@@ -127,7 +124,6 @@ def test_p6_a_window_that_never_ends_stops_only_the_rows_that_use_it(cluster: Cl
     eventually(lambda: jobs(cluster.database, "good"), 10, "the other one runs")
 
 
-@pytest.mark.slow
 def test_occurrences_missed_in_six_hours_run_one_after_another_in_order(
     cluster: Cluster, database_clock: Clock
 ) -> None:

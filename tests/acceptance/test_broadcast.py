@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 
-import pytest
-
 from tests.harness.broker import both_brokers
 from tests.harness.processes import Cluster
 from tests.harness.rows import insert, jobs, sql
@@ -16,7 +14,6 @@ WORKERS = 3
 
 
 @both_brokers
-@pytest.mark.slow
 def test_each_worker_runs_a_row_of_a_broadcast_queue_that_is_not_tracked_and_one_runs_a_tracked_one(
     cluster: Cluster, broker_url: str
 ) -> None:

@@ -111,7 +111,6 @@ def troubles_told(beat: Node) -> int:
     return beat.log.count("Nothing is sent meanwhile.") + beat.log.count("It is tried again.")
 
 
-@pytest.mark.slow
 def test_p10_each_trouble_of_postgres_is_waited_out(cluster: Cluster, role: Role) -> None:
     cluster.settings = {"pgbeat_lease": 2, "pgbeat_poll": 0.5}
     insert_many(cluster.database, 6)
@@ -146,7 +145,6 @@ def test_p10_each_trouble_of_postgres_is_waited_out(cluster: Cluster, role: Role
     assert [] == checker.doubled(runs)
 
 
-@pytest.mark.slow
 def test_p10_serialization_errors_under_a_strict_isolation_level_delay_nothing_for_long(
     cluster: Cluster, role: Role
 ) -> None:
@@ -168,7 +166,6 @@ def test_p10_serialization_errors_under_a_strict_isolation_level_delay_nothing_f
     assert [] == checker.doubled(runs)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("table", ["periodic_task", "active_job"])
 def test_p10_a_batch_too_large_for_the_statement_timeout_is_made_smaller(
     cluster: Cluster, role: Role, table: str
@@ -190,7 +187,6 @@ def test_p10_a_batch_too_large_for_the_statement_timeout_is_made_smaller(
     assert "canceling statement due to statement timeout" in beat.log
 
 
-@pytest.mark.slow
 def test_p10_hundreds_of_pauses_that_end_at_once_delay_no_tick(cluster: Cluster, role: Role) -> None:
     insert_many(cluster.database, 400, "every 1h")
     sql(cluster.database, "update pgbeat.periodic_task set enabled = false, paused_until = now() + interval '1 second'")
@@ -202,7 +198,6 @@ def test_p10_hundreds_of_pauses_that_end_at_once_delay_no_tick(cluster: Cluster,
         eventually(lambda: sql(cluster.database, planned)[0]["well"], 30, "all are resumed and planned")
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("code", ["22003", "42501", "57014"])
 def test_p10_a_statement_that_fails_each_time_keeps_nothing_else_from_being_done(cluster: Cluster, code: str) -> None:
     """A number out of range, a missing right, a statement that takes too long."""

@@ -102,7 +102,6 @@ def test_the_zone_of_a_row_then_that_of_the_app_and_never_that_of_the_process_de
     assert before == [row(cluster.database, name)["next_run_at"] for name in ("plain", "own")]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("zone", "evening"),
     [

@@ -5,8 +5,6 @@ from __future__ import annotations
 import time
 from datetime import timedelta
 
-import pytest
-
 from tests.acceptance.decisions import gaps
 from tests.harness import checker
 from tests.harness.processes import Cluster
@@ -36,7 +34,6 @@ def most_held(url: str, seconds: float) -> int:
     return found
 
 
-@pytest.mark.slow
 def test_a_beat_has_three_connections_and_a_worker_one_plus_one_for_each_pool_process(cluster: Cluster) -> None:
     beat = cluster.beat()
     assert most_held(cluster.database, 1) <= 2
@@ -59,7 +56,6 @@ def test_a_beat_that_may_have_two_connections_goes_on_sending(cluster: Cluster, 
     eventually(lambda: len(cluster.probe.runs()) >= 9, 40, "three rounds")
 
 
-@pytest.mark.slow
 def test_beats_without_a_free_connection_wait_and_take_over_from_beats_that_end(cluster: Cluster, role: Role) -> None:
     role.limit(5)  # for four beats, which would hold up to twelve
     insert_many(cluster.database, 20)

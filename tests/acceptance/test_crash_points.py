@@ -105,7 +105,6 @@ def _text(instant: datetime) -> str:
     return instant.strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("beats", [1, 2])
 @pytest.mark.parametrize(
     "steps", [pytest.param(TICK, id="tick"), pytest.param(PLANNING, id="plan"), pytest.param(MENDING, id="mend")]
@@ -178,7 +177,6 @@ def kill_at(point: CrashPoint, doomed: Beat, stage: Stage, folder: Path) -> date
     return at
 
 
-@pytest.mark.slow
 def test_p2_a_beat_killed_between_two_writes_of_a_batch_repeats_only_unconfirmed_messages(
     cluster: Cluster,
 ) -> None:
@@ -224,7 +222,6 @@ FATES: dict[str, list[tuple[list[int], str]]] = {
 }
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("pool", "beats"), [("prefork", 1), ("solo", 2)])
 def test_p3_p5_a_job_killed_around_any_report_starts_each_attempt_once_and_ends(
     cluster: Cluster, tmp_path: Path, pool: str, beats: int

@@ -26,7 +26,6 @@ def started(cluster: Cluster, name: str) -> list[dict[str, Any]]:
     return [job for job in jobs(cluster.database, name) if job["started_at"]]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("pool", ["prefork", "threads", "solo"])
 def test_a_task_that_cancels_itself_at_its_third_run_does_not_run_a_fourth_time(cluster: Cluster, pool: str) -> None:
     worker(cluster, pool=pool)
@@ -46,7 +45,6 @@ def test_a_task_that_cancels_itself_at_its_third_run_does_not_run_a_fourth_time(
     )
 
 
-@pytest.mark.slow
 def test_a_task_that_snoozes_runs_again_at_its_first_occurrence_after_the_pause(cluster: Cluster) -> None:
     """And a beat that is started anew meanwhile knows it."""
     worker(cluster)
@@ -66,7 +64,6 @@ def test_a_task_that_snoozes_runs_again_at_its_first_occurrence_after_the_pause(
     assert timedelta(0) == distance % (2 * SECOND)
 
 
-@pytest.mark.slow
 def test_a_task_that_reschedules_itself_runs_at_its_new_times(cluster: Cluster) -> None:
     worker(cluster)
     cluster.beat(app=APP)
@@ -78,7 +75,6 @@ def test_a_task_that_reschedules_itself_runs_at_its_new_times(cluster: Cluster) 
     assert [3 * SECOND] == [later - earlier for earlier, later in pairwise(instants[1:3])]
 
 
-@pytest.mark.slow
 def test_a_soft_time_limit_ends_its_own_run_and_not_the_next_one(cluster: Cluster) -> None:
     worker(cluster)
     cluster.beat()
@@ -98,7 +94,6 @@ def test_a_soft_time_limit_ends_its_own_run_and_not_the_next_one(cluster: Cluste
     assert second["started_at"] - second["scheduled_for"] < 2 * SECOND * slowness()
 
 
-@pytest.mark.slow
 def test_the_hard_limit_kills_a_task_that_ignores_its_soft_time_limit(cluster: Cluster) -> None:
     worker(cluster)
     cluster.beat()

@@ -58,7 +58,6 @@ def finished(*words: str, **environment: str) -> tuple[int, str, str]:
         return demo.returncode, out, err
 
 
-@pytest.mark.slow
 def test_the_demo_kills_a_beat_and_proves_that_nothing_is_lost_or_doubled_and_serves_the_dashboard_until_ctrl_c() -> (
     None
 ):
@@ -118,7 +117,6 @@ def test_what_a_killed_worker_of_the_demo_has_received_is_removed_and_what_other
         assert 1 == client.zcard("unacked_index")
 
 
-@pytest.mark.slow
 def test_the_demo_on_given_servers_reports_what_is_lost_and_doubled_and_removes_its_schema_and_its_keys(
     database: str, redis_url: str
 ) -> None:
@@ -155,7 +153,6 @@ def test_the_demo_on_given_servers_reports_what_is_lost_and_doubled_and_removes_
         assert [] == client.keys("*")
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM], ids=lambda number: number.name)
 def test_a_demo_that_is_ended_leaves_no_process_behind(number: signal.Signals) -> None:
     with running("--seconds", "30") as demo:

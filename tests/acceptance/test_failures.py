@@ -5,8 +5,6 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any
 
-import pytest
-
 from tests.harness.broker import both_brokers
 from tests.harness.cost import slowness
 from tests.harness.processes import Cluster
@@ -45,7 +43,6 @@ def test_a_row_that_fails_three_times_is_paused_and_has_no_fourth_run(cluster: C
     assert 3 == len(cluster.probe.runs("x"))
 
 
-@pytest.mark.slow
 def test_a_success_or_a_resume_resets_the_count_of_failures(cluster: Cluster) -> None:
     worker(cluster)
     cluster.beat(app=APP)
@@ -60,7 +57,6 @@ def test_a_success_or_a_resume_resets_the_count_of_failures(cluster: Cluster) ->
     assert before + ["failed"] * 3 == ends(cluster, "x")
 
 
-@pytest.mark.slow
 def test_no_buffered_job_starts_after_the_third_failure(cluster: Cluster) -> None:
     worker(cluster)
     cluster.beat()

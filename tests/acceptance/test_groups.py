@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from datetime import datetime
 
-import pytest
-
 from tests.harness import checker
 from tests.harness.broker import both_brokers
 from tests.harness.processes import Cluster
@@ -14,7 +12,6 @@ from tests.harness.wait import eventually
 
 
 @both_brokers
-@pytest.mark.slow
 def test_two_tasks_of_one_group_never_run_at_the_same_time(cluster: Cluster) -> None:
     """B-11. With two workers that have room for more. A row of the group that runs next year takes no place."""
     sql(cluster.database, "select pgbeat.limit_group('serial', 1)")
@@ -32,7 +29,6 @@ def test_two_tasks_of_one_group_never_run_at_the_same_time(cluster: Cluster) -> 
     assert {"a", "b"} == {job["periodic_task"] for job in jobs(cluster.database)}
 
 
-@pytest.mark.slow
 def test_a_limit_of_two_holds_in_the_whole_cluster_while_a_beat_is_killed(cluster: Cluster) -> None:
     """B-12. And no job that waited is lost."""
     cluster.settings = {"pgbeat_lease": 3}
@@ -57,7 +53,6 @@ def test_a_limit_of_two_holds_in_the_whole_cluster_while_a_beat_is_killed(cluste
     assert [] == sql(cluster.database, "select id from pgbeat.active_job")
 
 
-@pytest.mark.slow
 def test_p5_without_tracking_workers_the_result_backend_frees_the_place_in_the_group(
     cluster: Cluster, redis_url: str
 ) -> None:
@@ -74,7 +69,6 @@ def test_p5_without_tracking_workers_the_result_backend_frees_the_place_in_the_g
     assert [] == checker.overlapping([run for name in "ab" for run in cluster.probe.runs(name)])
 
 
-@pytest.mark.slow
 def test_one_update_pauses_all_rows_of_a_group_and_one_resumes_them(cluster: Cluster) -> None:
     """B-13: what is paused sends nothing, what it missed is not caught up."""
     sql(cluster.database, "insert into pgbeat.task_group (name) values ('g')")

@@ -10,7 +10,6 @@ from datetime import timedelta
 from typing import Any
 
 import psycopg2
-import pytest
 
 from tests.acceptance.decisions import gaps
 from tests.harness import broker, checker
@@ -28,7 +27,6 @@ def occurrences(url: str) -> Counter[tuple[str, Any]]:
     return Counter((job["periodic_task"], job["scheduled_for"]) for job in jobs(url))
 
 
-@pytest.mark.slow
 def test_p1_p3_each_occurrence_starts_exactly_once_and_never_early(cluster: Cluster) -> None:
     insert_many(cluster.database, 30)
     worker = cluster.worker(concurrency=2)

@@ -66,7 +66,6 @@ def test_a_retry_and_a_manual_run_are_never_too_early(cluster: Cluster, sending:
     assert ["x", "x", "manual"] == [run.label for run in cluster.probe.runs()]
 
 
-@pytest.mark.slow
 def test_a_row_whose_interval_is_longer_than_its_gap_runs_at_each_occurrence(cluster: Cluster) -> None:
     """The control: a job that comes in time is never dropped."""
     worker(cluster)

@@ -8,8 +8,6 @@ from collections import Counter
 from datetime import timedelta
 from typing import Any
 
-import pytest
-
 from celery_pgbeat.embedded import Postgres, Valkey
 from tests.harness import checker
 from tests.harness.databases import migrate_database
@@ -49,7 +47,6 @@ def quiet(cluster: Cluster) -> None:
     eventually(lambda: not sql(cluster.database, "select 1 from pgbeat.active_job"), 60, "nothing is under way")
 
 
-@pytest.mark.slow
 def test_p10_a_database_that_restarts_is_waited_out(cluster: Cluster, own_postgres: Postgres) -> None:
     cluster.database = own_postgres.url
     migrate_database(own_postgres.url)
@@ -80,7 +77,6 @@ def test_p10_a_database_that_restarts_is_waited_out(cluster: Cluster, own_postgr
     assert first - back["at"] < timedelta(seconds=5)
 
 
-@pytest.mark.slow
 def test_p10_a_broker_that_is_away_is_waited_out(cluster: Cluster, own_redis: Valkey) -> None:
     cluster.broker = own_redis.url
     # What waits in the queue is gone with this Redis: it is sent again.

@@ -14,7 +14,6 @@ from tests.harness.rows import insert, jobs, row, sql
 from tests.harness.wait import eventually
 
 
-@pytest.mark.slow
 def test_p4_a_task_longer_than_its_interval_starts_at_the_first_tick_after_its_end_and_those_before_are_recorded(
     cluster: Cluster,
 ) -> None:
@@ -49,7 +48,6 @@ def test_p4_without_any_worker_exactly_one_message_waits_at_the_broker(cluster: 
     assert beat.is_running()
 
 
-@pytest.mark.slow
 def test_p5_a_worker_killed_in_the_middle_frees_the_schedule_within_dead_after(cluster: Cluster) -> None:
     dead_after = 4
     cluster.settings = {"pgbeat_dead_after": dead_after, "pgbeat_heartbeat": 1}
@@ -68,7 +66,6 @@ def test_p5_a_worker_killed_in_the_middle_frees_the_schedule_within_dead_after(c
     assert fresh[0]["created_at"] - killed["at"] < timedelta(seconds=dead_after + 2)
 
 
-@pytest.mark.slow
 def test_p5_a_job_that_runs_on_past_dead_after_is_not_given_up(cluster: Cluster) -> None:
     """The control of the test above: silence is what counts, not time."""
     cluster.settings = {"pgbeat_dead_after": 3, "pgbeat_heartbeat": 0.5}

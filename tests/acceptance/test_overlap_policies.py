@@ -25,7 +25,6 @@ POLICIES: dict[str, dict[str, Any]] = {
 
 
 @both_brokers
-@pytest.mark.slow
 def test_p4_each_policy_says_what_becomes_of_a_run_that_is_due_while_another_runs(cluster: Cluster) -> None:
     """All but `skip`, the default, side by side."""
     cluster.worker(concurrency=8)
@@ -59,7 +58,6 @@ def test_p4_each_policy_says_what_becomes_of_a_run_that_is_due_while_another_run
 
 
 @both_brokers
-@pytest.mark.slow
 def test_p4_a_queued_job_is_revoked_for_the_latest_one_and_its_message_starts_nothing(cluster: Cluster) -> None:
     cluster.beat().wait_for_log("works on", 20)
     insert(cluster.database, "queued", "every 1s", overlap="cancel_other")
@@ -74,7 +72,6 @@ def test_p4_a_queued_job_is_revoked_for_the_latest_one_and_its_message_starts_no
     assert [str(last["id"])] == [run.job for run in cluster.probe.runs("queued")]
 
 
-@pytest.mark.slow
 def test_p5_without_tracking_workers_the_result_backend_unblocks_the_next_occurrence(
     cluster: Cluster, redis_url: str
 ) -> None:
@@ -90,7 +87,6 @@ def test_p5_without_tracking_workers_the_result_backend_unblocks_the_next_occurr
     assert [] == [job for job in jobs(cluster.database, "quiet") if job["state"] == "lost"]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("backend", [True, False], ids=["with-a-result-backend", "without"])
 def test_p5_full_tracking_does_not_block_if_workers_run_without_the_tracker(
     cluster: Cluster, redis_url: str, backend: bool
@@ -107,7 +103,6 @@ def test_p5_full_tracking_does_not_block_if_workers_run_without_the_tracker(
 
 
 @both_brokers
-@pytest.mark.slow
 def test_a_message_says_that_its_job_is_not_tracked_however_the_job_was_made(cluster: Cluster, broker_url: str) -> None:
     """So a worker needs no statement to know it, and none is early or late."""
     cluster.worker(queues="nothing", settings={"imports": []})  # it answers, and does not report

@@ -50,7 +50,6 @@ def share_the_work(cluster: Cluster, environment: dict[str, str]) -> None:
     assert len({job["beat"] for job in sent}) >= 2
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("pgbouncer", ["transaction", "session"], indirect=True)
 @pytest.mark.parametrize("driver", ["psycopg2", "psycopg"])
 def test_p1_p3_many_beats_and_a_worker_share_the_work_through_a_pooler(
@@ -67,12 +66,10 @@ def test_p1_p3_many_beats_and_a_worker_share_the_work_through_a_pooler(
     assert all("DuplicatePreparedStatement" not in node.log for node in cluster.nodes)
 
 
-@pytest.mark.slow
 def test_p1_p3_many_beats_and_a_worker_share_the_work_with_psycopg_3(cluster: Cluster) -> None:
     share_the_work(cluster, by("psycopg", cluster.database))
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("driver", ["psycopg2", "psycopg"])
 def test_p9_a_change_behind_a_pooler_is_found_by_polling(cluster: Cluster, pgbouncer: PgBouncer, driver: str) -> None:
     beat = cluster.beat(settings={"pgbeat_poll": 0.5}, environment=by(driver, pgbouncer.url))

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-import pytest
-
 from tests.harness import checker
 from tests.harness.broker import both_brokers
 from tests.harness.processes import Cluster
@@ -18,7 +16,6 @@ def done(cluster: Cluster, name: str) -> int:
 
 
 @both_brokers
-@pytest.mark.slow
 def test_an_ordered_group_runs_in_the_order_of_the_schedule_on_two_beats_and_two_workers(cluster: Cluster) -> None:
     """B-11. Rows of one second that together take longer than a second: they queue, and nothing passes another."""
     sql(cluster.database, "select pgbeat.define_group('line', ordered => true)")
@@ -39,7 +36,6 @@ def test_an_ordered_group_runs_in_the_order_of_the_schedule_on_two_beats_and_two
     assert [] == checker.doubled(runs)
 
 
-@pytest.mark.slow
 def test_a_group_starts_when_those_that_it_waits_for_have_nothing_to_do(cluster: Cluster) -> None:
     sql(
         cluster.database,
@@ -65,7 +61,6 @@ def test_a_group_starts_when_those_that_it_waits_for_have_nothing_to_do(cluster:
     )
 
 
-@pytest.mark.slow
 def test_a_rate_limit_holds_in_the_whole_cluster_and_the_rows_take_turns(cluster: Cluster) -> None:
     sql(cluster.database, "select pgbeat.define_group('mails', rate_limit => '5/s')")
     cluster.worker(concurrency=4)
@@ -84,7 +79,6 @@ def test_a_rate_limit_holds_in_the_whole_cluster_and_the_rows_take_turns(cluster
 
 
 @both_brokers
-@pytest.mark.slow
 def test_a_failure_pauses_the_group_and_resuming_goes_on_with_the_same_or_the_next(cluster: Cluster) -> None:
     sql(cluster.database, "select pgbeat.define_group('line', ordered => true, pause_on_failure => true)")
     insert(cluster.database, "first", "every 1d", args=["first", 0, True], group_name="line")

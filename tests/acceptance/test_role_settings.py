@@ -37,7 +37,6 @@ def version(url: str) -> int:
     return int(row["major"])
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("driver", ["psycopg2", "psycopg"])
 def test_settings_of_a_role_neither_lose_a_tick_nor_show_in_the_log(cluster: Cluster, role: Role, driver: str) -> None:
     for since, setting, value in BOUNDS:

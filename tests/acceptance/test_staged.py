@@ -18,7 +18,6 @@ MANY = 500
 
 
 @both_brokers
-@pytest.mark.slow
 def test_b14_staged_jobs_run_with_their_own_arguments_after_the_commit_and_never_by_themselves(
     cluster: Cluster,
 ) -> None:
@@ -51,7 +50,6 @@ def test_b14_staged_jobs_run_with_their_own_arguments_after_the_commit_and_never
         assert MANY == len(jobs(cluster.database, "staged"))
 
 
-@pytest.mark.slow
 def test_a_staged_job_that_fails_is_retried_with_the_arguments_that_it_was_given(cluster: Cluster) -> None:
     insert(cluster.database, "staged", None, args=["the row's"], overlap="allow")
     cluster.worker()

@@ -67,7 +67,6 @@ def test_each_statement_can_be_recognised_by_its_first_words() -> None:
         assert [name] == [other for other, text in texts.items() if first_words(name) in text]
 
 
-@pytest.mark.slow
 def test_p1_p2_a_beat_that_loses_the_answer_of_any_statement_loses_and_doubles_nothing(
     cluster: Cluster, door: Proxy
 ) -> None:
@@ -131,7 +130,6 @@ def sending(cluster: Cluster) -> Iterator[Sender]:
         yield made
 
 
-@pytest.mark.slow
 def test_p3_a_worker_that_loses_the_answer_of_any_statement_starts_each_attempt_once_and_reports_its_end(
     cluster: Cluster, sending: Sender, door: Proxy
 ) -> None:

@@ -105,7 +105,6 @@ def test_the_jobs_of_a_killed_worker_are_lost_after_their_deadline(sending: Send
 SHORT_SIGHT = {"visibility_timeout": 1, "unacked_restore_interval": 1, "unacked_restore_throttle": 1}  # seconds
 
 
-@pytest.mark.slow
 @both_brokers
 @pytest.mark.parametrize(("on_lost", "starts", "state"), [("give_up", 1, "lost"), ("rerun", 2, "succeeded")])
 def test_p3_what_a_killed_worker_had_not_acknowledged_comes_back_and_starts_only_as_on_lost_says(

@@ -44,7 +44,6 @@ def site(situation: Situation) -> Iterator[str]:
     server.server_close()
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("page", ["add/", "nightly/change/"])
 def test_a_schedule_is_checked_while_it_is_typed_and_its_field_is_one_line_high(
     well: Situation, anna: Visitor, site: str, page: str

@@ -80,7 +80,6 @@ def states(cluster: Cluster, name: str) -> list[str]:
     return [job["state"] for job in jobs(cluster.database, name)]
 
 
-@pytest.mark.slow
 def test_the_quickstart_runs_with_two_beats_of_which_one_is_killed(cluster: Cluster) -> None:
     variables = environment(cluster, "quickstart")
     cluster.worker(app="shop", environment=variables)
@@ -103,7 +102,6 @@ def test_the_quickstart_runs_with_two_beats_of_which_one_is_killed(cluster: Clus
     assert "greet-ada" in shell(variables, "-m", "celery", "-A", "shop", "pgbeat", "jobs")
 
 
-@pytest.mark.slow
 def test_the_plain_sql_runs_as_psql_runs_it(cluster: Cluster) -> None:
     variables = environment(cluster, "plain_sql")
     run_psql(cluster, EXAMPLES / "plain_sql" / "schedule.sql")
@@ -125,7 +123,6 @@ def test_the_plain_sql_runs_as_psql_runs_it(cluster: Cluster) -> None:
     assert (False, "holidays") == (paused["enabled"], paused["pause_reason"])
 
 
-@pytest.mark.slow
 def test_the_django_project_runs_and_its_admin_and_dashboard_act_on_its_rows(
     cluster: Cluster,
 ) -> None:
@@ -150,7 +147,6 @@ def test_the_django_project_runs_and_its_admin_and_dashboard_act_on_its_rows(
     eventually(lambda: states(cluster, "remind-1") == ["succeeded"] * 2, 30, "Ada was reminded again")
 
 
-@pytest.mark.slow
 def test_the_fastapi_app_stores_an_order_with_its_reminder_and_a_worker_runs_it(cluster: Cluster) -> None:
     variables = environment(cluster, "fastapi")
     cluster.worker(app="shop", environment=variables)
@@ -168,7 +164,6 @@ def test_the_fastapi_app_stores_an_order_with_its_reminder_and_a_worker_runs_it(
     eventually(lambda: "succeeded" in states(cluster, "poll-inbox"), 30, "the inbox was polled")
 
 
-@pytest.mark.slow
 def test_the_flask_app_runs_its_tasks_in_its_context_and_shows_the_dashboard_to_its_staff(cluster: Cluster) -> None:
     variables = environment(cluster, "flask")
     shell(variables, EXAMPLES / "flask" / "serve.py")
@@ -198,7 +193,6 @@ def test_the_flask_app_runs_its_tasks_in_its_context_and_shows_the_dashboard_to_
     assert "schedule" == polled["origin"]
 
 
-@pytest.mark.slow
 @pytest.mark.amqp
 def test_the_nodes_of_the_compose_file_share_the_work_when_one_beat_is_killed(
     cluster: Cluster, database: str, amqp_url: str

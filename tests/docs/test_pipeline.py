@@ -105,7 +105,6 @@ def project(cluster: Cluster, tmp_path: Path) -> Project:
     return Project(cluster, tmp_path / "pipeline")
 
 
-@pytest.mark.slow
 def test_a_scheduled_round_runs_in_order_and_waits_for_the_person(cluster: Cluster, project: Project) -> None:
     project.start()
     assert project.type("python pipeline.py") == f"Defined {', '.join(STEPS)}\n"
@@ -137,7 +136,6 @@ def test_a_scheduled_round_runs_in_order_and_waits_for_the_person(cluster: Clust
     assert max(written["total"], written["count"]) <= written["report"] <= written["published"]
 
 
-@pytest.mark.slow
 @pytest.mark.timeout(400)  # some thirty commands, each a process of its own
 def test_the_readme_runs_from_top_to_bottom_with_its_failure_and_its_repair(project: Project) -> None:
     start, run, sign, fail, repair = [block.text for block in blocks(README) if block.language == "sh"]

@@ -13,7 +13,6 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import psycopg2
-import pytest
 
 from celery_pgbeat.cli.demo.process import DemoProcess
 from celery_pgbeat.cli.demo.proof import Proof
@@ -58,7 +57,6 @@ def definition(url: str) -> dict[str, Any]:
     return {column: stored[column] for column in DEFINITION}
 
 
-@pytest.mark.slow
 def test_the_schedule_in_python_and_the_one_in_sql_are_the_same_row(cluster: Cluster, tmp_path: Path) -> None:
     (python,) = code(README, "python")
     beat = cluster.beat(app="shop", environment=app(python, cluster, tmp_path))
@@ -74,7 +72,6 @@ def test_the_schedule_in_python_and_the_one_in_sql_are_the_same_row(cluster: Clu
     assert by_python == definition(cluster.database)
 
 
-@pytest.mark.slow
 def test_an_app_by_configuration_alone_has_a_beat_and_a_guarded_worker(cluster: Cluster, tmp_path: Path) -> None:
     (configuration,) = [text for text in code(SETTINGS, "python") if "beat_scheduler=" in text]
     made = 'from celery import Celery\n\napp = Celery("shop", broker="redis://localhost")\n'

@@ -35,7 +35,6 @@ def schedule_of(sentry: SentryServer, name: str) -> dict[str, Any]:
     return {"timezone": first["monitor_config"]["timezone"], **first["monitor_config"]["schedule"]}
 
 
-@pytest.mark.slow
 def test_a_run_has_two_check_ins_and_an_error_is_an_event(cluster: Cluster, sentry: SentryServer) -> None:
     variables = {
         "PYTHONPATH": str(ROOT / "examples" / "sentry"),

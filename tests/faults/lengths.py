@@ -16,7 +16,7 @@ SECONDS = float(os.environ.get("PGBEAT_TEST_SECONDS", "6"))  # how long a round 
 AWAY = float(os.environ.get("PGBEAT_TEST_OUTAGE", "6"))  # how long a server is away
 SLACK = float(os.environ.get("PGBEAT_TEST_SLACK", "4"))  # what bounds of lateness are multiplied by on a busy machine
 SLOWNESS = min(slowness(), 4.0)  # and, measured once, by how much slower than an ordinary machine this one is
-MARKS = [pytest.mark.slow, pytest.mark.faults, pytest.mark.timeout(900 if SECONDS >= FULL else 180)]
+MARKS = pytest.mark.timeout(900 if SECONDS >= FULL else 180)
 LEASE = 3  # seconds; of the beats under faults, so that a round sees many of them
 
 

@@ -264,7 +264,6 @@ def test_a_few_steps_show_that(
     expect(steps, fails=is_mutated)
 
 
-@pytest.mark.slow
 @pytest.mark.timeout(600)
 @pytest.mark.skipif(EXAMPLES < ENOUGH, reason="tox -e model tries it")
 @pytest.mark.parametrize("mutant", BY_CHANCE)

@@ -101,7 +101,6 @@ def cut_over(cluster: Cluster, tmp_path: Path) -> CutOver:
     return CutOver(cluster, tmp_path)
 
 
-@pytest.mark.slow
 def test_from_django_celery_beat_under_load(cut_over: CutOver) -> None:
     cluster = cut_over.cluster
     run_peer("django_peer", "seconds", cluster.database)
@@ -119,7 +118,6 @@ def test_from_django_celery_beat_under_load(cut_over: CutOver) -> None:
     ]
 
 
-@pytest.mark.slow
 def test_from_redbeat_under_load(cut_over: CutOver) -> None:
     cluster = cut_over.cluster
     run_peer("redbeat_peer", "seconds", cluster.broker)

@@ -167,7 +167,6 @@ BY_CELERY = {"in beat_schedule", "added"}
 BY_US_ALONE = {"decorated", "with our schedule", "with our key"}
 
 
-@pytest.mark.slow
 def test_celerys_own_beat_sends_what_code_declares_to_us_alone(cluster: Cluster, tmp_path: Path) -> None:
     ours = cluster.beat(app=CODE)
     eventually(lambda: 5 == len(sql(cluster.database, "select name from pgbeat.periodic_task")), 30, "the rows")
