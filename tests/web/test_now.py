@@ -49,7 +49,7 @@ def test_an_overdue_run_is_named_with_the_reason(well: Situation, visitor: Visit
     text = visitor.open("/").text
 
     assert "1 run is overdue. The worst by 3m00s." in text
-    assert "nightly 3m00s late due 11:57:00 ; a beat was seen at 12:00:00 , but none takes it" in text
+    assert "its run has been due since 11:57:00 ; a beat was seen at 12:00:00 , but none takes it" in text
 
 
 def test_jobs_that_no_worker_picks_up_are_counted_as_everywhere(
