@@ -97,7 +97,7 @@ class Operation:
 
     Attributes:
         subject: what it is done to, by its name or id.
-        name: of the method in Python, and of the function in SQL.
+        name: of the method in Python, and of the function in SQL if there is one.
         summary: what it does, in a sentence.
         effect: what becomes of the subject; in the help of the command, and on the page above the form.
         command: its command.
@@ -141,7 +141,7 @@ OPERATIONS: Sequence[Operation] = (
         "Start a job of periodic tasks now.",
         "A beat sends one job now, independent of the schedule. The next run does not change.",
         Command("trigger"),
-        Page("Trigger", "Trigger", "triggered", "This job was made. A beat sends it.", "task"),
+        Page("Trigger", "Trigger", "triggered", "A job was made. A beat sends it.", "task"),
         (
             Argument("args", list, "Positional arguments", "a JSON array; empty: those of the periodic task"),
             Argument("kwargs", dict, "Keyword arguments", "a JSON object; empty: those of the periodic task"),
@@ -234,9 +234,7 @@ OPERATIONS: Sequence[Operation] = (
         "Run a job that has failed again.",
         "A job that waits for a decision runs again under its own id. For any other job a new one is made.",
         Command("job retry"),
-        Page(
-            "Run again", "Run it again", "retried", "It runs again: this is the job.", "job", ("error", *UNSUCCESSFUL)
-        ),
+        Page("Run again", "Run it again", "retried", "It runs again.", "job", ("error", *UNSUCCESSFUL)),
         (FORCE,),
         by_beat=True,
     ),

@@ -33,8 +33,6 @@ from celery_pgbeat.web.page import Query
 
 MOST = 200  # rows that one action takes
 BOX = "on"  # what a ticked box sends
-# The dashboard says some of them on the page of the new job.
-SAID: Mapping[str, str] = {**DONE, "triggered": "A job was made. A beat sends it.", "retried": "It runs again."}
 
 
 def _form_field(field: Field) -> forms.Field:
@@ -205,7 +203,7 @@ class ActingAdmin(KeysetAdmin):
             except PgBeatError as error:
                 self._say(request, f"{key!r}: {said_of_change(error)}", messages.ERROR)
             else:
-                self._say(request, f"{key!r}: {SAID[done.word]}", messages.SUCCESS)
+                self._say(request, f"{key!r}: {DONE[done.word]}", messages.SUCCESS)
                 self.log_change(request, self.model(pk=key), done.word.replace("-", " "))
             left.pop(0)
         return HttpResponseRedirect(self._list_url())
