@@ -53,9 +53,9 @@ begin
         from pg_namespace
         where oid = {channel}::regnamespace and nspowner <> ({names})[1]::regrole
         union all
-        select format('%s %s', case relkind when 'v' then 'view' else 'table' end, oid::regclass)
+        select format('%s %s', case relkind when 'v' then 'view' when 'c' then 'type' else 'table' end, oid::regclass)
         from pg_class
-        where relnamespace = {channel}::regnamespace and relkind in ('r', 'p', 'v')
+        where relnamespace = {channel}::regnamespace and relkind in ('r', 'p', 'v', 'c')
             and relowner <> ({names})[1]::regrole
         union all
         select format('function %s', oid::regprocedure)
