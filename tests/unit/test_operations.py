@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from pathlib import Path
 from textwrap import dedent
 
 import click
@@ -14,7 +15,8 @@ from celery_pgbeat.cli import main
 from celery_pgbeat.cli.operation_command import command_of
 from celery_pgbeat.operations import OPERATIONS, Operation
 from celery_pgbeat.web.actions.operation import action_of
-from tests.docs.pages import ROOT
+
+ROOT = Path(__file__).parents[2]
 
 
 @pytest.mark.parametrize("operation", OPERATIONS, ids=lambda one: one.name)
