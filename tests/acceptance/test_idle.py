@@ -19,6 +19,7 @@ from tests.harness.usage import cpu_seconds
 from tests.harness.wait import eventually
 
 IDLE = 10.0  # seconds that are watched
+HEARTBEAT = 7  # statements, every ten seconds: there may be two of them in a little more than that
 STORM = 3.0  # seconds
 STATEMENT = "celery-pgbeat|LOG:  statement:"
 
@@ -54,13 +55,14 @@ def test_p11_ten_thousand_idle_rows_cost_an_idle_beat_almost_nothing(cluster: Cl
     assert jobs(cluster.database, "first")[0]["sent_at"] - inserted < timedelta(seconds=slowness())
 
     time.sleep(2)
-    cpu, earlier = cpu_seconds(beat.pid), statements_of_beats(talkative)
+    begun, cpu, earlier = time.monotonic(), cpu_seconds(beat.pid), statements_of_beats(talkative)
     time.sleep(IDLE)
     used = cpu_seconds(beat.pid) - cpu
     statements = statements_of_beats(talkative) - earlier
+    seconds = time.monotonic() - begun
 
-    assert 0 < statements / IDLE < 2
-    assert used / IDLE < 0.01
+    assert 0 < statements <= 1.2 * seconds + 2 * HEARTBEAT  # one look a second
+    assert used / seconds < 0.01
 
 
 def test_p11_a_storm_of_edits_wakes_a_beat_at_most_twenty_times_a_second(cluster: Cluster, talkative: Postgres) -> None:
