@@ -31,7 +31,7 @@ from celery_pgbeat.embedded.valkey import find_binary
 from celery_pgbeat.postgres.beat_queries import BeatQueries
 from tests.harness import ticks
 from tests.harness.clock import Clock
-from tests.harness.databases import migrate_database
+from tests.harness.databases import copy_database, migrate_database
 from tests.harness.management import Management
 from tests.harness.pgbouncer import PgBouncer
 from tests.harness.probe import Probe
@@ -102,7 +102,7 @@ def migrated_template(postgres_server: str, unique_name: Callable[[], str]) -> I
 def migrated_database(postgres_server: str, migrated_template: str, unique_name: Callable[[], str]) -> Iterator[str]:
     """The URL of a database of this test's own with the schema `pgbeat`."""
     name = unique_name()
-    yield create_database(postgres_server, name, template=migrated_template)
+    yield copy_database(postgres_server, name, migrated_template)
     drop_database(postgres_server, name)
 
 
@@ -152,7 +152,7 @@ def well(situation: Situation) -> Situation:
 def shared_database(postgres_server: str, migrated_template: str, unique_name: Callable[[], str]) -> Iterator[str]:
     """The URL of a database with the schema `pgbeat` for all tests of a file, which must remove what they write."""
     name = unique_name()
-    yield create_database(postgres_server, name, template=migrated_template)
+    yield copy_database(postgres_server, name, migrated_template)
     drop_database(postgres_server, name)
 
 

@@ -16,8 +16,9 @@ import celery
 import pytest
 import redis
 
-from celery_pgbeat.embedded.databases import create_database, drop_database
+from celery_pgbeat.embedded.databases import drop_database
 from tests.harness.broker import both_brokers
+from tests.harness.databases import copy_database
 from tests.harness.jobs import active, finished
 from tests.harness.processes import Cluster
 from tests.harness.sending import Sender, sender, worker
@@ -37,7 +38,7 @@ def shared(
 ) -> Iterator[Sender]:
     """One worker for all tests that leave it as it was."""
     name = unique_name()
-    database = create_database(postgres_server, name, template=migrated_template)
+    database = copy_database(postgres_server, name, migrated_template)
     made = Cluster(
         tmp_path_factory.mktemp("shared"),
         database,
