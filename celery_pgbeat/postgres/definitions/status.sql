@@ -665,13 +665,15 @@ left join lateral (
 
 -- The periodic tasks that are to be planned and not due. The planner takes `<>` for nearly always true and would read
 -- them all, at an estimated cost for which it would even compile the query.
-create or replace function {schema}.to_be_planned() returns setof {schema}.periodic_task
+create or replace function {schema}.to_be_planned() returns table (
+    name text, updated_at timestamptz, mark_lease interval
+)
 language sql stable
 set enable_seqscan = off
 set jit = off
 set search_path = pg_catalog, pg_temp
 as $$
-    select * from {schema}.periodic_task
+    select name, updated_at, mark_lease from {schema}.periodic_task
     where {is_on} and planned_revision <> revision and (next_run_at > {schema}.now()) is not false
 $$;
 
@@ -747,7 +749,8 @@ cross join lateral (
     where {is_on stored} and stored.next_run_at < {schema}.now()
         and stored.next_run_at < {schema}.now() - {schema}.patience(stored.mark_lease)
     union all
-    select unplanned.name, unplanned.updated_at, unplanned, null, 'unplanned'
+    select unplanned.name, unplanned.updated_at,
+        (select stored from {schema}.periodic_task as stored where stored.name = unplanned.name), null, 'unplanned'
     from {schema}.to_be_planned() as unplanned
     where unplanned.updated_at < {schema}.now() - {schema}.patience(unplanned.mark_lease)
     union all
