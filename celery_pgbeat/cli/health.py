@@ -10,11 +10,11 @@ import click
 
 from celery_pgbeat.cli.choices import Choice
 from celery_pgbeat.cli.failure import UNHEALTHY, ApiCommand, said_by_postgres
+from celery_pgbeat.cli.no_beat import without_beat
 from celery_pgbeat.cli.output import as_json, print_json
 from celery_pgbeat.cli.refused import print_refused
 from celery_pgbeat.cli.table import Column, print_table
 from celery_pgbeat.cli.target import Target
-from celery_pgbeat.cli.times import instant
 from celery_pgbeat.errors import DatabaseUnavailable, PgBeatError
 from celery_pgbeat.node import NodeId
 from celery_pgbeat.redaction import broker_error
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 COLOURS = {"ok": "green", "FAILED": "red", "unknown": "yellow"}
 CHECKS = ("database", "schema", "beats", "lag")
 BROKER = "broker"
-START = "start one with `celery -A app beat`"
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +139,7 @@ def _of_the_beats(beat: PgBeat, allowed_lag: timedelta, hostname: str | None) ->
     overdue = f"overdue by {_seconds(lag)}, see `celery-pgbeat overdue`" if late else "nothing is overdue"
     why = "".join(f"; {reason}" for reason in (seen.broker_problem, seen.no_tracker) if late and reason is not None)
     return [
-        Check("beats", seen.beats > 0, Target.current().as_typed(_beats(seen, hostname))),
+        Check("beats", seen.beats > 0, Target.current().as_typed(_beats(seen))),
         Check("lag", not late, Target.current().as_typed(overdue) + why),
     ]
 
@@ -182,15 +181,10 @@ def _said_of_the_broker(beat: PgBeat) -> str | None:
     return said
 
 
-def _beats(seen: Any, hostname: str | None) -> str:
-    where = "" if hostname is None else f" of host {hostname}"
-    if seen.beats:
-        return f"{seen.beats}{where} alive, the last heartbeat {_seconds(seen.now - seen.last_seen_at)} ago"
-    if seen.stopped_at is not None and (seen.last_seen_at is None or seen.last_seen_at <= seen.stopped_at):
-        return f"all beats{where} were stopped, the last at {instant(seen.stopped_at)}: {START}"
-    if seen.last_seen_at is None:
-        return f"no beat{where} has ever run: {START}"
-    return f"no beat{where} is alive, the last heartbeat was {_seconds(seen.now - seen.last_seen_at)} ago"
+def _beats(seen: Any) -> str:
+    if seen.no_beat is not None:
+        return without_beat(seen.no_beat)
+    return f"{seen.beats} alive, the last heartbeat {_seconds(seen.now - seen.last_seen_at)} ago"
 
 
 def _seconds(span: timedelta) -> str:

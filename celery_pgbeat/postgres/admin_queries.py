@@ -111,6 +111,11 @@ class AdminQueries:
         """List the beats and workers that were seen within a day, with what each is doing at this moment."""
         return self._run("nodes")
 
+    def no_beat(self) -> str | None:
+        """Return the sentence that no beat is alive, with since when; None while one is."""
+        sentence: str | None = self._run("no_beat")[0]["no_beat"]
+        return sentence
+
     def definitions_of(self, names: Collection[str]) -> dict[str, Row]:
         """Read the periodic tasks of these names, by name."""
         return {row["name"]: row for row in self._run("definitions_of", names=list(names))}

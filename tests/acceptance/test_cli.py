@@ -18,7 +18,7 @@ import pytest
 from click.testing import CliRunner
 
 from celery_pgbeat.cli import main
-from celery_pgbeat.cli.no_beat import NO_BEAT
+from celery_pgbeat.cli.no_beat import START
 from celery_pgbeat.postgres.migrate import migrations
 from tests.harness.processes import APP, ROOT, Cluster
 from tests.harness.rows import insert, jobs, row, sql
@@ -55,7 +55,7 @@ def script(url: str, *words: str, command: tuple[Any, ...] = (SCRIPT,), **enviro
 def answer(url: str, *words: str, **environment: str) -> Any:
     """Run a command that must succeed, and return the JSON that it prints."""
     done = shell(url, *words, "--json", **environment)
-    told = "\n".join(line for line in done.stderr.splitlines() if NO_BEAT not in line)
+    told = "\n".join(line for line in done.stderr.splitlines() if START not in line)
     assert (done.returncode, told) == (0, "")
     return json.loads(done.stdout)
 

@@ -119,7 +119,7 @@ def test_nodes_top_and_doctor_follow_the_life_of_beats_and_workers(cluster: Clus
     eventually(lambda: alive("beat") == 0, 20, "the beat is missed")
     ill = shell(cluster.database, "doctor", **lives)
     assert ill.returncode == 1
-    assert "error: No beat has sent a heartbeat within 3 s: nothing is sent." in ill.stdout
+    assert "error: No beat has been seen since " in ill.stdout
 
 
 def test_the_doctor_checks_the_tasks_and_the_broker_of_an_app(cluster: Cluster) -> None:

@@ -44,12 +44,12 @@ def test_health_knows_a_beat_from_its_start_to_its_clean_stop(cluster: Cluster) 
     def beats() -> str:
         return str(json.loads(shell(cluster.database, "health", "--json", **LIVES).stdout)["checks"]["beats"]["detail"])
 
-    assert "no beat has ever run: start one with `celery -A app beat`" == beats()
+    assert beats().startswith("No beat is running: none has ever been started")
     beat = cluster.beat(settings=SHORT_LIVES)
     beat.wait_for_log("works on", 20)
     assert beats().startswith("1 alive, the last heartbeat ")
     beat.stop()
-    assert beats().startswith("all beats were stopped, the last at 2")
+    assert beats().startswith("No beat is running: the last one was stopped at 2")
 
 
 def test_an_overdue_row_does_not_fail_a_liveness_probe(cluster: Cluster) -> None:

@@ -147,7 +147,7 @@ def test_commands_whose_work_a_beat_does_say_so_when_none_is_alive(cluster: Clus
     )
     for words in commands:
         done = shell(cluster.database, *words)
-        assert (0, True) == (done.returncode, done.stderr.startswith("Warning: No beat is alive: nothing is sent"))
+        assert (0, True) == (done.returncode, done.stderr.startswith("Warning: No beat "))
 
     cluster.beat().wait_for_log("works on", 20)
 

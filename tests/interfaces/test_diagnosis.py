@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 
 from celery_pgbeat.api import PgBeat
-from celery_pgbeat.cli.doctor.work import TROUBLES, stuck
+from celery_pgbeat.cli.doctor.work import TROUBLES, nodes, stuck
 from celery_pgbeat.measures.gauges import Gauges
 from celery_pgbeat.postgres.admin_queries import AdminQueries
 from celery_pgbeat.postgres.database import Database
 from celery_pgbeat.web import dashboard
 from tests.harness.shell import Run, shell_on
-from tests.harness.situations import BEAT, FILLED, JOB, NOON, Situation, ago
+from tests.harness.situations import BEAT, FILLED, JOB, NO_BEAT, NOON, Situation, ago
 from tests.web.visitor import Visitor
 
 LATE, MORE = ago(minutes=10), ago(minutes=6)
@@ -241,6 +241,22 @@ def test_everybody_says_the_same_of_what_is_late(site: Situation, door: Doors, n
     ]
 
     assert f"Overdue {len(late)}" in door.visitor.open("/").text
+
+
+def test_everybody_says_in_the_same_words_that_no_beat_is_alive(site: Situation, door: Doors) -> None:
+    no_beat(site)
+    site.plan(LATE)
+
+    told = {
+        "explain": site.session.value("select pgbeat.explain('nightly')"),
+        "overdue": site.session.value("select reason from pgbeat.overdue"),
+        "health": door.json("health")["checks"]["beats"]["detail"],
+        "doctor": " ".join(finding.what for finding in nodes(door.operators)),
+        "trigger": door.run("trigger", "nightly").stderr,
+        **{page: door.visitor.open(page).text for page in ("/", "/nodes", "/problems")},
+    }
+
+    assert {} == {name: text for name, text in told.items() if NO_BEAT[1:] not in text}
 
 
 @pytest.mark.parametrize(("dead_after", "lives"), [(None, False), ("2 min", True)], ids=["by default", "by setting"])

@@ -13,7 +13,7 @@ from click.testing import CliRunner, Result
 
 from celery_pgbeat.api import PgBeat
 from celery_pgbeat.cli import COMMANDS, confirmation, main
-from celery_pgbeat.cli.no_beat import NO_BEAT
+from celery_pgbeat.cli.no_beat import START
 from celery_pgbeat.postgres.engine import normalise_url
 from tests.harness.cli_shapes import SHAPES, fault
 from tests.harness.role import Role
@@ -26,7 +26,7 @@ NOT_JSON_OF_ONE_SHAPE = {"demo", "export", "web"}
 
 def done(result: Result, exit_code: int = 0) -> str:
     """Return what was printed to stdout by a command that must end so."""
-    told = "\n".join(line for line in result.stderr.splitlines() if NO_BEAT not in line)  # no beat runs here
+    told = "\n".join(line for line in result.stderr.splitlines() if START not in line)  # no beat runs here
     assert (exit_code, "") == (result.exit_code, told if not exit_code else ""), result.output
     return result.stdout
 
@@ -166,13 +166,12 @@ def test_health_says_what_became_of_the_beats(run: Run, session: Session) -> Non
         (line,) = (line for line in result.stdout.splitlines() if line.startswith("beats"))
         return f"{result.exit_code} {' '.join(line.split())}"
 
-    assert "3 beats FAILED no beat has ever run: start one with `celery -A app beat`" == beats()
+    assert beats().startswith("3 beats FAILED No beat is running: none has ever been started")
+    assert beats().endswith(START)
     session.rows("insert into pgbeat.stopped_beat values ('old', 'host', '2026-11-23 10:00Z')")
-    assert (
-        "3 beats FAILED all beats were stopped, the last at 2026-11-23 10:00:00Z: start one with `celery -A app beat`"
-    ) == beats()
+    assert beats().startswith("3 beats FAILED No beat is running: the last one was stopped at 2026-11-23 10:00:00Z")
     announce(session, "a-beat", silent="50 seconds")
-    assert "3 beats FAILED no beat is alive, the last heartbeat was 50 s ago" == beats()
+    assert beats().startswith("3 beats FAILED No beat has been seen since ")
     announce(session, "another", silent="2 seconds")
     assert "0 beats ok 1 alive, the last heartbeat 2 s ago" == beats()
 
@@ -724,7 +723,7 @@ def test_the_doctor_misses_beats_and_trackers(run: Run, session: Session) -> Non
 
     assert 1 == result.exit_code
     assert ["error", "warning", "note"] == [one.partition(":")[0] for one in findings(result)["nodes"]]
-    assert "error: No beat has sent a heartbeat within 30 s: nothing is sent." == findings(result)["nodes"][0]
+    assert findings(result)["nodes"][0].startswith("error: No beat has been seen since ")
 
 
 def test_the_doctor_finds_what_hangs(run: Run, well: Session) -> None:

@@ -177,7 +177,10 @@ def test_without_a_beat_a_warning_comes_before_the_wait(
 
     result = run("trigger", "nightly", "--wait")
 
-    assert (0, True) == (result.exit_code, result.stderr.startswith("Warning: No beat is alive"))
+    assert (0, True) == (
+        result.exit_code,
+        result.stderr.startswith("Warning: No beat is running: none has ever been started"),
+    )
 
 
 # --- job retry
@@ -390,7 +393,10 @@ def test_a_job_whose_message_is_lost_is_sent_again_at_the_shell(run: Run, beat: 
     session.rows("delete from pgbeat.node")
     without_beat = run("job", "resend", job, "--json")
     printed = json.loads(without_beat.stdout)
-    assert ("", True) == (done.stderr, without_beat.stderr.startswith("Warning: No beat is alive"))
+    assert ("", True) == (
+        done.stderr,
+        without_beat.stderr.startswith("Warning: No beat is running: none has ever been started"),
+    )
     assert {"job": job, "periodic_task": "nightly", "state": "pending"} == printed
     assert f"Cancelled a job of 'nightly': {job}\n" == run("job", "cancel", job).stdout
     missing = run("add", "nightly")

@@ -66,7 +66,7 @@ def test_nodes_are_alive_or_silent_and_what_is_odd_is_said(situation: Situation,
 
     text = visitor.open("/nodes").text
 
-    assert "No beat is running. Nothing is sent until one is: celery -A your_app beat" in text
+    assert "No beat has been seen since 09:00:00 . Nothing is sent until one starts: celery -A your_app beat" in text
     assert "1 worker without our tracker. No worker reports what becomes of their jobs." in text
     assert "beat web:1 ✗ silent 3h00m ago" in text
     assert "worker web:1 ✓ alive 0 ms ago" in text

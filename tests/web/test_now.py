@@ -29,7 +29,10 @@ def test_without_any_beat_it_says_how_to_start_one(situation: Situation, visitor
 
     text = visitor.open("/").text
 
-    assert "No beat is running. Nothing is sent until one is. Start one: celery -A your_app beat" in text
+    assert (
+        "No beat is running: none has ever been started. Nothing is sent until one starts: celery -A your_app beat"
+        in text
+    )
 
 
 def test_where_all_beats_are_gone_it_says_since_when_and_what_is_overdue(
@@ -40,7 +43,7 @@ def test_where_all_beats_are_gone_it_says_since_when_and_what_is_overdue(
 
     text = visitor.open("/").text
 
-    assert "No beat for 4m00s. 1 run is overdue. Due runs are sent when a beat is back." in text
+    assert "No beat has been seen since 11:56:00 . 1 run is overdue. Nothing is sent until one starts" in text
 
 
 def test_an_overdue_run_is_named_with_the_reason(well: Situation, visitor: Visitor) -> None:
@@ -185,5 +188,5 @@ def test_no_other_beat_does_the_work_of_silent_ones_where_none_is_alive(situatio
 
     problems = visitor.open("/problems").text
 
-    assert "No beat is running." in problems
+    assert "No beat has been seen since 11:56:00 ." in problems
     assert "Silent beats 1 They did not stop cleanly: killed, frozen, or cut off from the database. ✗" in problems

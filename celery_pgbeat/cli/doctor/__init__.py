@@ -118,7 +118,7 @@ def _checks(target: Target) -> list[tuple[str, Callable[[], Iterable[Any]] | str
         ("clock", lambda: clocks.node_clock(operators)),
         ("zones", lambda: clocks.zones(operators)),
         ("stored runs", lambda: clocks.stored_runs(operators, settings, target.timezone)),
-        ("nodes", lambda: work.nodes(operators, settings)),
+        ("nodes", lambda: work.nodes(operators)),
         ("apps", lambda: code.apps(operators, celery)),
         ("declarations", lambda: code.refused(operators, settings, celery)),
         ("stuck", lambda: work.stuck(operators)),

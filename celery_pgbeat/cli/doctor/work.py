@@ -9,24 +9,21 @@ from typing import Any, NamedTuple
 from celery_pgbeat import __version__
 from celery_pgbeat.cli.doctor.finding import ERROR, NOTE, WARNING, Finding
 from celery_pgbeat.cli.due_together import MANY
+from celery_pgbeat.cli.no_beat import without_beat
 from celery_pgbeat.cli.output import number, text
 from celery_pgbeat.cli.times import instant
 from celery_pgbeat.postgres.admin_queries import AdminQueries
-from celery_pgbeat.settings import Settings
 
 PLANNING = timedelta(minutes=10)  # in which living beats plan the rows of a large import
 
 
-def nodes(operators: AdminQueries, settings: Settings) -> Iterator[Finding]:
+def nodes(operators: AdminQueries) -> Iterator[Finding]:
     """Check that beats and workers are alive, and of one version."""
     found = [node for node in operators.nodes() if node["alive"]]
     workers = [node for node in found if node["role"] == "worker"]
-    if len(found) == len(workers):
-        yield Finding(
-            ERROR,
-            f"No beat has sent a heartbeat within {settings.dead_after.total_seconds():g} s: nothing is sent.",
-            "Start one, or better two: `celery -A app beat`",
-        )
+    no_beat = operators.no_beat()
+    if no_beat is not None:
+        yield Finding(ERROR, without_beat(no_beat), "Start one, or better two: `celery -A app beat`")
     for node in found:
         if node["broker_problem"] is not None:
             yield Finding(

@@ -48,18 +48,20 @@ as $$
 $$;
 
 -- What the heartbeats of the nodes show: since when no beat was seen, and no worker that reports to us (NULL while one
--- lives), and when one was last seen or stopped. While the database was down, none could be seen.
-create or replace function {schema}.nodes_in_words() returns table (no_beat text, beat_seen text, no_tracker text)
+-- lives), and when one was last seen or stopped. While the database was down, none could be seen. With a host only what
+-- is of that host counts.
+create or replace function {schema}.nodes_in_words(host text default null)
+returns table (no_beat text, beat_seen text, no_tracker text)
 language sql stable rows 1
 set search_path = pg_catalog, pg_temp
 as $$
     select
-        case
+        'no beat' || coalesce(' of the host ' || {schema}.quoted(host), '') || case
             when beat_lives then null
-            when beat_at is null and stopped_at is null then 'no beat is running: none has ever been started'
+            when beat_at is null and stopped_at is null then ' is running: none has ever been started'
             when beat_at is null or beat_at <= stopped_at
-            then 'no beat is running: the last one was stopped at ' || {schema}.shown(stopped_at)
-            else 'no beat has been seen since ' || {schema}.shown(beat_at)
+            then ' is running: the last one was stopped at ' || {schema}.shown(stopped_at)
+            else ' has been seen since ' || {schema}.shown(beat_at)
         end || case
             when {schema}.is_recent(pg_postmaster_start_time())
             then ' (the database has been up since ' || {schema}.shown(pg_postmaster_start_time()) || ' only)'
@@ -78,8 +80,11 @@ as $$
             max(last_seen_at) filter (where role = 'worker' and tracking) as tracker_at,
             bool_or({schema}.is_recent(last_seen_at)) filter (where role = 'worker' and tracking) as tracker_lives
         from {schema}.node
+        where hostname = coalesce(host, hostname)
     ) as nodes
-    cross join (select max(stopped_at) as stopped_at from {schema}.stopped_beat) as stopped
+    cross join (
+        select max(stopped_at) as stopped_at from {schema}.stopped_beat where hostname = coalesce(host, hostname)
+    ) as stopped
 $$;
 
 -- Which beat has marked a row or a job, and whether the mark still counts; NULL if there is none.

@@ -14,13 +14,12 @@ select
         select max(last_seen_at) from {schema}.node
         where role = 'beat' and hostname = coalesce(%(hostname)s, hostname)
     ) as last_seen_at,
-    (
-        select max(stopped_at) from {schema}.stopped_beat where hostname = coalesce(%(hostname)s, hostname)
-    ) as stopped_at,
+    no_beat,
     late_since,
-    case when unstarted then (select no_tracker from {schema}.nodes_in_words()) end as no_tracker,
+    case when unstarted then no_tracker end as no_tracker,
     {schema}.broker_in_words() as broker_problem
-from (
+from {schema}.nodes_in_words(%(hostname)s)
+cross join (
     select min(due_at) as late_since, bool_or(code = 'unstarted') as unstarted
     from (
         select code, due_at from {schema}.overdue where code not in ('work', 'decision', 'blocking') limit 1000

@@ -17,7 +17,7 @@ def read_nodes(reader: Reader, _query: Query) -> Page:
         {
             "now": reader.queries.clock(),
             "nodes": found,
-            "beats": sum(node.role == "beat" for node in alive),
+            "no_beat": reader.queries.no_beat(),
             "workers": sum(node.role == "worker" for node in alive),
             "in_shadow": any(node.mode == "shadow" for node in alive),
             "blind": [node for node in alive if node.role == "worker" and not node.tracking],

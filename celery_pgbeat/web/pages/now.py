@@ -31,6 +31,7 @@ class Now:
     activity: Row
     under_way: Mapping[str, int]
     nodes: Sequence[Row]
+    no_beat: str | None
     overdue: Sequence[Row]
     longest: Sequence[Row]
     upcoming: Sequence[Upcoming]
@@ -69,11 +70,6 @@ class Now:
     def workers(self) -> int:
         """How many workers are alive."""
         return self._alive("worker")
-
-    @property
-    def beat_seen_at(self) -> datetime | None:
-        """When a beat was last seen; None if there was none within a day."""
-        return max((node["last_seen_at"] for node in self.nodes if node["role"] == "beat"), default=None)
 
     @property
     def silent_beats(self) -> int:
@@ -120,6 +116,7 @@ def read_now(reader: Reader) -> Now:
             activity=activity,
             under_way=under_way,
             nodes=queries.nodes(),
+            no_beat=queries.no_beat(),
             overdue=read_overdue(queries, activity["late"], now, ROWS),
             longest=queries.longest_running(ROWS) if under_way.get("running") else (),
             upcoming=[read_row(Upcoming, row) for row in queries.soonest(now, ROWS)],

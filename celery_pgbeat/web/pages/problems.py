@@ -15,17 +15,16 @@ def read_problems(reader: Reader, _query: Query) -> Page:
     """Read what needs a person."""
     queries = reader.queries
     now, many = queries.clock(), len(queries.latest_due(MANY))
-    nodes = queries.nodes()
     return Page(
         "problems",
         "Problems",
         {
             "now": now,
-            "has_beat": any(node["role"] == "beat" and node["alive"] for node in nodes),
+            "no_beat": queries.no_beat(),
             "overdue": read_overdue(queries, many, now, MOST + 1),
             "overdue_in_all": f"{many:,}{'+' if many == MANY else ''}",
             "unplannable": queries.problems(MOST + 1),
-            "silent": silent_beats(nodes),
+            "silent": silent_beats(queries.nodes()),
             "asking": [read_row(Job, row) for row in queries.page_of_jobs(limit=MOST + 1, states=["error"])],
             "alerts": queries.alerts(MOST + 1),
             "refused": queries.refused_declarations(limit=MOST + 1),

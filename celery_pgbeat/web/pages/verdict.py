@@ -13,7 +13,7 @@ from celery_pgbeat.web.words import number, span
 if TYPE_CHECKING:
     from celery_pgbeat.web.pages.now import Now
 
-START = "Start one: celery -A your_app beat"
+START = "Nothing is sent until one starts: celery -A your_app beat"
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,13 +40,11 @@ def verdict_of(it: Now) -> Verdict:
 
 
 def _no_beat(it: Now) -> Verdict | None:
-    if it.beats:
+    if it.no_beat is None:
         return None
-    if it.beat_seen_at is None:
-        return Verdict("bad", "No beat is running.", f"Nothing is sent until one is. {START}", "nodes")
-    behind = f"{_many(it.activity['late'], 'run')} overdue. " if it.activity["late"] else ""
-    then = f"{behind}Due runs are sent when a beat is back. {START}"
-    return Verdict("bad", f"No beat for {span(it.now - it.beat_seen_at)}.", then, "nodes")
+    late = it.activity["late"]
+    behind = f"{_many(late, 'run')} overdue. " if late else ""
+    return Verdict("bad", f"{it.no_beat[0].upper()}{it.no_beat[1:]}.", f"{behind}{START}", "nodes")
 
 
 def _overdue(it: Now) -> Verdict | None:
