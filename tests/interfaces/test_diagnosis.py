@@ -185,6 +185,7 @@ SITUATIONS: dict[str, tuple[Callable[[Situation], None], str | None]] = {
     "cannot be planned": (row(problem="no such zone"), None),
     "a blackout window": (row(NOON + timedelta(hours=1), planned_for=LATE, blackout=["0 11 * * * PT2H"]), None),
     "max_runs is reached": (lambda site: site.task(next_run_at=None, max_runs=1, run_count=1), None),
+    "its schedule has ended": (lambda site: site.task(next_run_at=None, end_at=ago(days=1)), None),
     "on demand": (lambda site: site.task(schedule=None), None),
     "a job that no beat sends": (job("pending"), "unsent"),
     "a job that its broker refuses": (job("pending", error="closed queue: no room", check_at=NOON), "unsent"),

@@ -12,13 +12,6 @@ SECOND = timedelta(seconds=1)
 LATE = timedelta(minutes=10)
 
 
-def test_where_all_goes_well_nothing_is_overdue(well: Situation) -> None:
-    well.plan()
-    well.job("running")
-
-    assert [] == well.overdue()
-
-
 def test_when_all_beats_are_dead_each_row_that_is_due_is_overdue(situation: Situation) -> None:
     situation.beat(ago(minutes=10))
     situation.beat(ago(minutes=9), "another")
@@ -88,25 +81,6 @@ def test_a_row_that_living_beats_leave_alone_is_overdue_too(well: Situation) -> 
     ((_, _, reason),) = well.overdue()
 
     assert reason.startswith("its run has been due since 11:50:00Z; a beat was seen at 12:00:00Z, but none takes it: ")
-
-
-@pytest.mark.parametrize(
-    "columns",
-    [
-        {"enabled": False},
-        {"enabled": False, "paused_until": NOON + SECOND},
-        {"problem": "cannot be read"},
-        {"schedule": None},
-        {"next_run_at": None, "end_at": ago(days=1)},
-        {"next_run_at": NOON + SECOND, "planned_for": ago(minutes=10), "blackout": ["0 11 * * * PT2H"]},
-    ],
-    ids=["paused", "paused until", "problem", "on demand", "finished", "in a blackout"],
-)
-def test_a_row_that_is_not_to_run_now_is_not_overdue(situation: Situation, columns: dict[str, object]) -> None:
-    at = {} if columns.keys() & {"next_run_at", "schedule"} else {"next_run_at": ago(minutes=10)}
-    situation.task(**{**columns, **at})  # type: ignore[arg-type]
-
-    assert [] == situation.overdue()
 
 
 def test_a_pause_that_no_beat_ends_is_overdue(situation: Situation) -> None:
@@ -204,14 +178,6 @@ def test_a_job_at_a_worker_without_our_tracker_is_overdue_until_its_end_is_repor
     assert reason.endswith("and no worker with our tracker is running, so it is not known whether it runs")
 
 
-def test_a_job_that_only_the_result_backend_tracks_is_not_overdue_before_its_deadline(situation: Situation) -> None:
-    situation.beat()
-    situation.plan()
-    situation.job("sent", tracking="result")
-
-    assert [] == situation.overdue()
-
-
 def test_a_job_in_a_long_queue_is_overdue_once_it_had_to_be_sent_again(well: Situation) -> None:
     well.plan()
     well.job("sent")
@@ -262,14 +228,6 @@ def test_the_note_of_a_lost_message_counts_until_the_job_goes_on(well: Situation
     assert "the broker has lost" not in well.explain()
 
 
-def test_a_job_whose_countdown_runs_is_not_overdue(situation: Situation) -> None:
-    situation.beat()
-    situation.plan()
-    situation.job("sent", NOON + 60 * SECOND)
-
-    assert [] == situation.overdue()
-
-
 def test_a_lost_job_that_no_beat_gives_up_is_overdue(situation: Situation) -> None:
     situation.beat(ago(minutes=9))
     situation.plan()
@@ -318,14 +276,6 @@ def test_a_run_that_keeps_a_buffered_one_waiting_is_overdue_too(well: Situation)
     assert [ago(hours=2)] == [due_at for due_at, _, _ in well.overdue()]
 
 
-def test_a_long_run_that_will_be_ended_is_not_overdue(well: Situation) -> None:
-    well.plan()
-    well.job("running", ago(hours=3), max_run_time="4 hours")
-    well.final("skipped", reason="overlap", blocked_by=str(JOB))
-
-    assert [] == well.overdue()
-
-
 def test_p11_the_periodic_tasks_are_not_read_as_a_whole(situation: Situation) -> None:
     situation.session.rows(
         "insert into pgbeat.periodic_task (name, task, schedule, next_run_at) "
@@ -339,15 +289,6 @@ def test_p11_the_periodic_tasks_are_not_read_as_a_whole(situation: Situation) ->
     assert "Seq Scan on periodic_task" not in plan
 
 
-def test_a_job_that_waits_for_a_place_in_a_full_group_is_not_overdue(well: Situation) -> None:
-    well.session.rows("select pgbeat.limit_group('reports', 1)")
-    well.plan(group_name="reports")
-    well.job("running", id="00000000-0000-0000-0000-000000000002", periodic_task="yearly", group_name="reports", slot=1)
-    well.job("buffered", group_name="reports", waits_for="slot", exclusive=True, busy_until="infinity")
-
-    assert [] == well.overdue()
-
-
 def test_a_job_that_no_beat_lets_into_its_group_is_overdue(situation: Situation) -> None:
     situation.session.rows("select pgbeat.limit_group('reports', 1)")
     situation.plan(group_name="reports")
@@ -356,10 +297,3 @@ def test_a_job_that_no_beat_lets_into_its_group_is_overdue(situation: Situation)
     assert [
         (ago(minutes=10), LATE, f"job 1 waits for a place in its group 'reports' (0 of 1 taken); {NO_BEAT}")
     ] == situation.overdue()
-
-
-def test_the_rows_of_a_paused_group_are_not_overdue(situation: Situation) -> None:
-    situation.plan(ago(hours=1), group_name="reports")
-    situation.session.rows("select pgbeat.pause_group('reports')")
-
-    assert [] == situation.overdue()
