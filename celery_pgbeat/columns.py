@@ -358,10 +358,10 @@ INTERNAL = (
 def _columns_of(row: Any) -> Iterator[Column]:
     hints = get_type_hints(row)
     for one in fields(row):
-        yield Column(name=one.name, type=_type_of(hints[one.name]), **one.metadata)
+        yield Column(name=one.name, type=type_of(hints[one.name]), **one.metadata)
 
 
-def _type_of(hint: Any) -> Any:
+def type_of(hint: Any) -> Any:
     """Return the type of a value that is there: of one of a few texts, str."""
     if get_origin(hint) is Literal:
         return str

@@ -11,8 +11,9 @@ from celery_pgbeat.api.client import PgBeat
 from celery_pgbeat.api.graph import Graph, GraphNode
 from celery_pgbeat.api.groups import GroupStatus, TaskGroup
 from celery_pgbeat.api.nodes import Health, Node
-from celery_pgbeat.api.rows import Backfill, BackfillPreview, Job, RetriedJob, Upcoming, Work
+from celery_pgbeat.api.rows import Backfill, BackfillPreview, RetriedJob, Upcoming, Work
 from celery_pgbeat.columns import PeriodicTask
+from celery_pgbeat.columns_of_job import Job
 
 __all__ = [
     "Backfill",

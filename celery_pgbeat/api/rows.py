@@ -1,6 +1,6 @@
 """Rows as Python sees them: a field for each public column, spans as timedelta, instants aware in UTC.
 
-`PeriodicTask` is in `celery_pgbeat/columns.py`.
+`PeriodicTask` is in `celery_pgbeat/columns.py`, `Job` in `celery_pgbeat/columns_of_job.py`.
 """
 
 from __future__ import annotations
@@ -12,77 +12,11 @@ from datetime import datetime, timezone
 from typing import Any, Literal, TypeVar
 from uuid import UUID
 
-from celery_pgbeat.choices import BackfillMode, BackfillState, JobOrigin, JobState
+from celery_pgbeat.choices import BackfillMode, BackfillState
 from celery_pgbeat.columns import JSON_COLUMNS, PeriodicTask
+from celery_pgbeat.columns_of_job import UUID_COLUMNS, Job
 from celery_pgbeat.declare.call import plain
 from celery_pgbeat.plain_json import Unreadable
-
-UUID_COLUMNS = ("id", "blocked_by")
-
-
-@dataclass(frozen=True, slots=True)
-class Job:
-    """One row of `pgbeat.job`, as it was when it was read.
-
-    Attributes:
-        id: the Celery task id.
-        periodic_task: the name of the periodic task.
-        scheduled_for: the instant of the occurrence.
-        last_scheduled_for: the end of the range, if several occurrences were skipped together.
-        occurrences: how many occurrences the row stands for.
-        origin: why there is this job.
-        state: what became of it so far.
-        reason: why it was skipped: `overlap`, `blackout`, `too_late`, `paused`, `deleted`, `limit`, `min_gap`,
-            `superseded`, `not_allowed`, `not_sent`, `finished`, `after`, `shadow`.
-        blocked_by: the id of the job that was in the way.
-        task: the Celery task; None for a task for people without one.
-        queue: the queue it was sent to; None: where the app routes the task.
-        created_at: when it was decided.
-        sent_at: when a beat knew that the broker had the message; None if it ended before that.
-        started_at: when it first started.
-        finished_at: when it became final.
-        attempt: how many retries came before this attempt.
-        sends: how often the message was handed to the broker.
-        beat: the beat that sent it.
-        worker: the worker that started it.
-        error: what went wrong.
-        busy_until: until when it counts as under way without a heartbeat; None for a task for people.
-        owner: the person who has the task for people, or had it when it ended.
-        due_by: when the task for people is overdue.
-        note: what its owner said of its end.
-        stop_request: `cancel` or `terminate`, if a job that runs was asked to give way to the next one.
-        due_at: when it was due: its occurrence with jitter, or the end of the window that moved it; None if a person
-            asked for it, or if several occurrences were skipped together.
-        group_name: the group of its row when it was decided.
-    """
-
-    id: UUID
-    periodic_task: str
-    scheduled_for: datetime
-    last_scheduled_for: datetime | None
-    occurrences: int
-    origin: JobOrigin
-    state: JobState
-    reason: str | None
-    blocked_by: UUID | None
-    task: str | None
-    queue: str | None
-    created_at: datetime
-    sent_at: datetime | None
-    started_at: datetime | None
-    finished_at: datetime | None
-    attempt: int
-    sends: int
-    beat: str | None
-    worker: str | None
-    error: str | None
-    busy_until: datetime | None
-    owner: str | None
-    due_by: datetime | None
-    note: str | None
-    stop_request: str | None
-    due_at: datetime | None
-    group_name: str | None
 
 
 @dataclass(frozen=True, slots=True)

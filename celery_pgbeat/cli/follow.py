@@ -53,7 +53,8 @@ class Follower:
 
     def look(self) -> list[Job]:
         """Read what may have changed since the last look, and return what has; at the first look, all that is found."""
-        from celery_pgbeat.api.rows import Job, read_row
+        from celery_pgbeat.api.rows import read_row
+        from celery_pgbeat.columns_of_job import Job
 
         now = self.operators.clock()
         since = self.looked_at - OVERLAP

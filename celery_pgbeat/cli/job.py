@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -13,11 +14,20 @@ from celery_pgbeat.cli.job_columns import JobAt, job_as_dict
 from celery_pgbeat.cli.output import as_json, print_json, print_pairs, text
 from celery_pgbeat.cli.target import Target
 from celery_pgbeat.cli.times import duration, from_now, instant, with_utc
+from celery_pgbeat.columns_of_job import PUBLIC
 from celery_pgbeat.redaction import MASK
 
 if TYPE_CHECKING:
     from celery_pgbeat.api import Job
     from celery_pgbeat.postgres.admin_queries import AdminQueries
+
+# What is shown first, in this order; then all other columns.
+FIRST = (
+    *("state", "error", "periodic_task", "id", "scheduled_for", "last_scheduled_for", "due_at", "created_at"),
+    *("sent_at", "started_at", "finished_at", "late", "duration", "occurrences", "blocked_by", "origin", "task"),
+    *("group_name", "stop_request", "owner", "due_by", "note", "queue", "attempt", "sends", "worker", "beat"),
+)
+LABELS = {"id": "job", "group_name": "group", "stop_request": "asked to"}
 
 
 @click.command("show", cls=ApiCommand)
@@ -29,7 +39,8 @@ def job(id: str, as_json: bool) -> None:
 
     Exit codes: 0 done; 1 there is no such job, or there are several; 2 ID is no id.
     """
-    from celery_pgbeat.api.rows import Job, read_row
+    from celery_pgbeat.api.rows import read_row
+    from celery_pgbeat.columns_of_job import Job
 
     operators = Target.current().operators()
     found = JobAt(read_row(Job, row_of_job(id)), operators.clock())
@@ -68,32 +79,25 @@ def _arguments(operators: AdminQueries, job: Job) -> dict[str, Any] | None:
 def as_pairs(found: JobAt) -> list[tuple[str, str]]:
     """Return what people want to know of a job, the most important first."""
     one, now = found.job, found.now
-    times = ("scheduled_for", "last_scheduled_for", "due_at", "created_at", "sent_at", "started_at", "finished_at")
-    ended = one.finished_at is not None
-    return [
-        ("state", found.state),
-        ("error", text(one.error)),
-        ("periodic task", text(one.periodic_task)),
-        ("job", str(one.id)),
-        *((name.removesuffix("_at").replace("_", " "), _when(getattr(one, name), now)) for name in times),
-        ("late", duration(found.lateness)),
-        ("duration", duration(found.duration)),
-        ("occurrences", str(one.occurrences) if one.occurrences > 1 else "-"),
-        ("blocked by", text(one.blocked_by)),
-        ("origin", text(one.origin)),
-        ("task", text(one.task)),
-        ("group", text(one.group_name)),
-        ("asked to", text(one.stop_request)),
-        ("owner", text(one.owner)),
-        ("due by", _when(one.due_by, now)),
-        ("note", text(one.note)),
-        ("queue", text(one.queue)),
-        ("attempt", str(one.attempt + 1) if one.attempt else "-"),
-        ("sends", str(one.sends)),
-        ("worker", text(one.worker)),
-        ("beat", text(one.beat)),
-        ("busy until", "-" if ended else _when(one.busy_until, now)),
-    ]
+    special = {
+        "state": found.state,  # with the reason
+        "late": duration(found.lateness),
+        "duration": duration(found.duration),
+        "occurrences": str(one.occurrences) if one.occurrences > 1 else "-",
+        "attempt": str(one.attempt + 1) if one.attempt else "-",
+        "busy_until": "-" if one.finished_at else _when(one.busy_until, now),
+    }
+    names = [*FIRST, *(name for name in PUBLIC if name not in FIRST and name != "reason")]
+    return [(_label(name), special.get(name) or _value(name, one, now)) for name in names]
+
+
+def _label(name: str) -> str:
+    return LABELS.get(name, name.removesuffix("_at").replace("_", " "))
+
+
+def _value(name: str, job: Job, now: Any) -> str:
+    value = getattr(job, name)
+    return _when(value, now) if PUBLIC[name].type is datetime else text(value)
 
 
 def _when(value: Any, now: Any) -> str:

@@ -93,7 +93,8 @@ def jobs(
         wanted = {state for some in states for state in some}
         follow_jobs(wanted, reason, as_json, name=name, pattern=like, task=task, queue=queue, group_name=group_name)
         return
-    from celery_pgbeat.api.rows import Job, read_row
+    from celery_pgbeat.api.rows import read_row
+    from celery_pgbeat.columns_of_job import Job
 
     operators = Target.current().operators()
     before_at = None

@@ -35,7 +35,8 @@ def show(name: str, with_all: bool, reveal: bool, as_json: bool) -> None:
 
     The arguments of a sensitive one are shown only with --reveal.
     """
-    from celery_pgbeat.api.rows import Job, read_row
+    from celery_pgbeat.api.rows import read_row
+    from celery_pgbeat.columns_of_job import Job
 
     target = Target.current()
     row, operators = target.beat().get(name), target.operators()

@@ -1,6 +1,7 @@
 """The public tables and views as unmanaged models. Reading is Django's; to change a definition, call the Python API.
 
-The columns of a periodic task are those of `celery_pgbeat.columns`, so a new column needs no line here.
+The columns of a periodic task are those of `columns.py`, and those of a job those of `columns_of_job.py`, so a new
+column needs no line here.
 """
 
 from __future__ import annotations
@@ -8,11 +9,12 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from types import NoneType
 from typing import Any, get_args, get_type_hints
+from uuid import UUID
 
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
 
-from celery_pgbeat import columns
+from celery_pgbeat import columns, columns_of_job
 from celery_pgbeat.django.place import database_alias, table
 from celery_pgbeat.safe_text import one_line
 
@@ -31,6 +33,7 @@ FIELDS: dict[Any, Any] = {
     bool: models.BooleanField,
     datetime: models.DateTimeField,
     timedelta: models.DurationField,
+    UUID: models.UUIDField,
     list[str]: lambda **given: Texts(models.TextField(), **given),
     list[Any]: models.JSONField,
     dict[str, Any]: models.JSONField,
@@ -45,6 +48,17 @@ def _fields_of_task() -> dict[str, Any]:
         if name == "name"
         else FIELDS[column.type](null=NoneType in get_args(hints[name]), help_text=column.help)
         for name, column in columns.PUBLIC.items()
+    }
+
+
+def _fields_of_job() -> dict[str, Any]:
+    """Return a field for each column of the view `job`."""
+    hints = get_type_hints(columns_of_job.Job)
+    return {
+        name: FIELDS[column.type](
+            primary_key=name == "id", null=NoneType in get_args(hints[name]), help_text=column.says
+        )
+        for name, column in columns_of_job.PUBLIC.items()
     }
 
 
@@ -114,33 +128,7 @@ class PeriodicTaskStatus(models.Model):
 class Job(models.Model):
     """One submission of a periodic task, or a skip with its reason: a row of the view `job`."""
 
-    id = models.UUIDField(primary_key=True)
-    periodic_task = models.TextField()
-    scheduled_for = models.DateTimeField()
-    last_scheduled_for = models.DateTimeField(null=True)
-    occurrences = models.IntegerField()
-    origin = models.TextField()
-    state = models.TextField()
-    reason = models.TextField(null=True)
-    blocked_by = models.UUIDField(null=True)
-    task = models.TextField(null=True)
-    queue = models.TextField(null=True)
-    created_at = models.DateTimeField()
-    sent_at = models.DateTimeField(null=True)
-    started_at = models.DateTimeField(null=True)
-    finished_at = models.DateTimeField(null=True)
-    attempt = models.IntegerField(null=True)
-    sends = models.IntegerField(null=True)
-    beat = models.TextField(null=True)
-    worker = models.TextField(null=True)
-    error = models.TextField(null=True)
-    busy_until = models.DateTimeField(null=True)
-    owner = models.TextField(null=True)
-    due_by = models.DateTimeField(null=True)
-    note = models.TextField(null=True)
-    stop_request = models.TextField(null=True)
-    due_at = models.DateTimeField(null=True)
-    group_name = models.TextField(null=True)
+    vars().update(_fields_of_job())
 
     objects = Manager()
 

@@ -142,19 +142,8 @@ grant insert (upstream, downstream) on {schema}.dependency_turn to {author};
 -- out. So is the token of a job's start.
 grant select ({select_by_reader})
     on {schema}.periodic_task to {reader};
-grant select (
-        id, periodic_task, scheduled_for, due_at, origin, state, exclusive, group_name, slot, waits_for, waited,
-        stop_request, task, queue, on_lost, tracking,
-        min_gap, max_run_time, pickup_deadline, created_at, sent_at, started_at, attempt_at, busy_until, check_at, run,
-        attempt, sends, resends, refusals, marked_by, marked_at, mark_lease, beat, worker, error, pause_after_failures,
-        backfill, on_error, kind, target, due_in, due_by, owner)
-    on {schema}.active_job to {reader};
-grant select (
-        id, periodic_task, scheduled_for, last_scheduled_for, occurrences, origin, state, reason, blocked_by, task,
-        queue,
-        created_at, sent_at, started_at, finished_at, run, attempt, sends, beat, worker, error, busy_until, owner,
-        due_by, note, due_at, group_name)
-    on {schema}.finished_job to {reader};
+grant select ({active_job_by_reader}) on {schema}.active_job to {reader};
+grant select ({finished_job_by_reader}) on {schema}.finished_job to {reader};
 grant select (id, at, who, role, kind, name, action, revision, columns, before, after, job, backfill, reason)
     on {schema}.change to {reader};
 grant select on {schema}.periodic_task_state, {schema}.node, {schema}.stopped_beat, {schema}.blackout,

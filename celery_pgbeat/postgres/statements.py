@@ -25,6 +25,7 @@ from celery_pgbeat.errors import InvalidSetting
 from celery_pgbeat.postgres.column_lists import with_columns
 from celery_pgbeat.postgres.fragments import with_fragments
 from celery_pgbeat.postgres.function_comments import function_comments
+from celery_pgbeat.postgres.job_column_lists import with_job_columns
 from celery_pgbeat.postgres.known_words import with_known_words
 
 PARAMETER = re.compile(r"%\((\w+)\)s")
@@ -42,8 +43,8 @@ def checked_schema(schema: str) -> str:
 
 
 def filled_in(text: str) -> str:
-    """Return the text with its tokens filled in: those of `column_lists.py`, `fragments.py` and `known_words.py`."""
-    return with_known_words(with_fragments(with_columns(text)))
+    """Return the text with its tokens filled in: those of the lists of columns, `fragments.py` and `known_words.py`."""
+    return with_known_words(with_fragments(with_job_columns(with_columns(text))))
 
 
 def rendered(text: str, schema: str) -> str:

@@ -12,7 +12,7 @@ from dataclasses import fields, is_dataclass
 from typing import Any, get_args
 
 import celery_pgbeat
-from celery_pgbeat import api, choices, errors, schedules, testing
+from celery_pgbeat import api, choices, columns_of_job, errors, schedules, testing
 from celery_pgbeat.columns import DECLARED, PUBLIC
 from celery_pgbeat.declare.timing import Timing
 from celery_pgbeat.worker.stop.current import CurrentJob
@@ -123,6 +123,8 @@ def _fields(kind: Any) -> Iterator[str]:
         said |= read(one).items.get("Attributes", {}) if is_dataclass(one) else {}
     if kind is api.PeriodicTask:
         said = {name: column.comment for name, column in PUBLIC.items()}
+    if kind is api.Job:
+        said = {name: column.says for name, column in columns_of_job.PUBLIC.items()}
     yield "\n| field | type | |\n|---|---|---|\n"
     for one in fields(kind):
         if not one.name.startswith("_"):

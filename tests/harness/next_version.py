@@ -28,13 +28,13 @@ def next_version(folder: Path, min_compatible: int) -> dict[str, str]:
     return {"PYTHONPATH": f"{folder}:{ROOT}"}
 
 
-def with_one_more_migration(folder: Path) -> Path:
-    """Copy the package into a folder, add the migration of the example, and return the copy."""
+def with_one_more_migration(folder: Path, begins: str = "-- A note on") -> Path:
+    """Copy the package into a folder, add the migration of an example that begins so, and return the copy."""
     package = folder / "celery_pgbeat"
     shutil.copytree(ROOT / "celery_pgbeat", package, ignore=shutil.ignore_patterns("__pycache__"))
     recipe = (ROOT / "docs" / "recipes.md").read_text(encoding="utf-8")
-    (migration,) = re.findall(r"```sql\n( *-- A note on .*?)```", recipe, re.DOTALL)
-    (package / "postgres" / "migrations" / f"{latest() + 1:04}_note.sql").write_text(dedent(migration))
+    (migration,) = re.findall(rf"```sql\n( *{begins} .*?)```", recipe, re.DOTALL)
+    (package / "postgres" / "migrations" / f"{latest() + 1:04}_example.sql").write_text(dedent(migration))
     return package
 
 

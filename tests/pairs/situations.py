@@ -126,6 +126,8 @@ def lost(exclusive: bool, **more: Any) -> Columns:
         "message": {"args": [], "kwargs": {}},
         "on_lost": "give_up",
         "on_error": "fail",
+        "kind": "task",
+        "task": "app.probe",
         "tracking": "full",
         "pickup_deadline": "1 hour",
         **more,

@@ -9,8 +9,9 @@ from uuid import UUID
 from celery_pgbeat.api import many
 from celery_pgbeat.api.ids import read_job_id
 from celery_pgbeat.api.methods.connected import Connected
-from celery_pgbeat.api.rows import Job, RetriedJob, read_row
+from celery_pgbeat.api.rows import RetriedJob, read_row
 from celery_pgbeat.choices import JobState
+from celery_pgbeat.columns_of_job import Job
 from celery_pgbeat.declare.columns import read_choice
 from celery_pgbeat.declare.definition import read_arguments
 from celery_pgbeat.errors import UnknownJob

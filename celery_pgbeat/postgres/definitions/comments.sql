@@ -155,99 +155,9 @@ comment on column {schema}.periodic_task_state.pause_due is 'Whether a beat has 
 
 comment on view {schema}.job is
     'Every submission of a periodic task, active or final; its id is the Celery task id.';
-comment on column {schema}.job.id is 'The Celery task id.';
-comment on column {schema}.job.periodic_task is 'The name of the periodic task.';
-comment on column {schema}.job.scheduled_for is 'The instant of the occurrence.';
-comment on column {schema}.job.last_scheduled_for is 'The end of the range, if several occurrences were skipped together.';
-comment on column {schema}.job.occurrences is 'How many occurrences the row records.';
-comment on column {schema}.job.origin is 'schedule, catchup, backfill or manual.';
-comment on column {schema}.job.state is
-    'pending, sent, running, retrying, buffered, waiting (for other tasks), error (failed, and waiting for a decision), created (for people: no person has picked it up yet); final: succeeded, failed, revoked, expired, lost, skipped, untracked (sent, where tracking is send).';
-comment on column {schema}.job.reason is
-    'Why it was skipped: overlap, blackout, too_late, paused, deleted, limit, min_gap, superseded, not_allowed, not_sent, finished, after (a task before it has not succeeded), shadow (pgbeat_shadow: it would have been sent).';
-comment on column {schema}.job.blocked_by is 'The job that blocked it.';
-comment on column {schema}.job.task is 'The Celery task; NULL for a task for people without one.';
-comment on column {schema}.job.queue is 'The queue it was sent to; NULL: where the app routes the task.';
-comment on column {schema}.job.created_at is 'When it was decided.';
-comment on column {schema}.job.sent_at is
-    'When a beat recorded that the broker had the message. NULL: it was not sent, or its run began or ended before that was recorded; started_at is set then.';
-comment on column {schema}.job.started_at is 'When it first started.';
-comment on column {schema}.job.finished_at is 'When it became final.';
-comment on column {schema}.job.attempt is 'How many retries came before this attempt.';
-comment on column {schema}.job.sends is 'How often the message was handed to the broker.';
-comment on column {schema}.job.beat is 'The beat that sent it.';
-comment on column {schema}.job.worker is 'The worker that started it.';
-comment on column {schema}.job.error is 'What went wrong.';
-comment on column {schema}.job.busy_until is
-    'Until when it counts as under way without a heartbeat; after that the job is sent again, run again or lost. NULL for a task for people.';
-comment on column {schema}.job.owner is 'The person who has the task for people, or had it when it ended.';
-comment on column {schema}.job.due_by is 'When the task for people is overdue; NULL: never.';
-comment on column {schema}.job.note is 'What its owner said of its end.';
-comment on column {schema}.job.stop_request is
-    'What a job that runs was asked to do because the next one is due (overlap): cancel or terminate; else NULL.';
-comment on column {schema}.job.due_at is
-    'When it was due: its occurrence with jitter, or the end of the window that moved it. NULL: a person asked for it, or several occurrences were skipped together.';
-comment on column {schema}.job.group_name is 'The group of its periodic task when it was decided.';
+{job_comments}
 
 comment on table {schema}.active_job is 'Internal: the jobs that are not final. Read the view job.';
-comment on column {schema}.active_job.id is 'Internal: the Celery task id.';
-comment on column {schema}.active_job.periodic_task is 'Internal: the name of the periodic task.';
-comment on column {schema}.active_job.scheduled_for is 'Internal: the instant of the occurrence.';
-comment on column {schema}.active_job.due_at is 'Internal: when it was due, with jitter and deferral; NULL for a manual job.';
-comment on column {schema}.active_job.origin is 'Internal: schedule, catchup, backfill or manual.';
-comment on column {schema}.active_job.state is
-    'Internal: pending, sent, running, retrying, buffered, waiting, error or created.';
-comment on column {schema}.active_job.exclusive is
-    'Internal: whether it is the one job of its periodic task; the unique index job_one_at_a_time allows one such row for each name.';
-comment on column {schema}.active_job.task is 'Internal: the Celery task.';
-comment on column {schema}.active_job.queue is 'Internal: the queue; NULL: where the app routes the task.';
-comment on column {schema}.active_job.message is 'Internal: the arguments and options that its message is made from.';
-comment on column {schema}.active_job.on_lost is 'Internal: on_lost of the periodic task when the job was made.';
-comment on column {schema}.active_job.tracking is 'Internal: what reports its end: full (the workers), result (the result backend) or send (nothing).';
-comment on column {schema}.active_job.min_gap is 'Internal: min_gap of the periodic task when the job was made.';
-comment on column {schema}.active_job.max_run_time is 'Internal: max_run_time of the periodic task when the job was made.';
-comment on column {schema}.active_job.pause_after_failures is
-    'Internal: pause_after_failures of the periodic task when the job was made; NULL for a backfill.';
-comment on column {schema}.active_job.pickup_deadline is
-    'Internal: how long it may wait for a worker before it is sent again.';
-comment on column {schema}.active_job.created_at is 'Internal: when it was decided.';
-comment on column {schema}.active_job.sent_at is 'Internal: when a beat recorded that the broker had the message.';
-comment on column {schema}.active_job.started_at is 'Internal: when it first started.';
-comment on column {schema}.active_job.attempt_at is 'Internal: when this attempt started.';
-comment on column {schema}.active_job.busy_until is
-    'Internal: its deadline. After it a beat sends the job again, runs it again or gives it up.';
-comment on column {schema}.active_job.check_at is
-    'Internal: no beat has to look at it before then; never later than busy_until.';
-comment on column {schema}.active_job.run is 'Internal: how often it was to run again after it was lost.';
-comment on column {schema}.active_job.attempt is 'Internal: how many retries came before this attempt.';
-comment on column {schema}.active_job.sends is 'Internal: how often a beat began to send its message.';
-comment on column {schema}.active_job.resends is 'Internal: how often it was sent again because no worker had started it.';
-comment on column {schema}.active_job.refusals is 'Internal: how many attempts to send its message have failed.';
-comment on column {schema}.active_job.token is 'Internal: the start that the row belongs to.';
-comment on column {schema}.active_job.marked_by is 'Internal: the beat that sends it.';
-comment on column {schema}.active_job.marked_at is 'Internal: since when; the mark is valid for its lease.';
-comment on column {schema}.active_job.mark_lease is
-    'Internal: how long the mark is valid: the lease of the beat that set it.';
-comment on column {schema}.active_job.beat is 'Internal: the beat that sent it last.';
-comment on column {schema}.active_job.worker is 'Internal: the worker that started it.';
-comment on column {schema}.active_job.error is 'Internal: what went wrong last.';
-comment on column {schema}.active_job.waits_for is
-    'Internal: what a job waits for: predecessor (another job of its name), upstream (the tasks in after) or slot (a slot in its group).';
-comment on column {schema}.active_job.waited is
-    'Internal: whether it has waited; then a later occurrence does not make it too late.';
-comment on column {schema}.active_job.stop_request is
-    'Internal: what the worker is asked to do with it while it runs: cancel or terminate.';
-comment on column {schema}.active_job.group_name is 'Internal: the group of the periodic task when the job was made.';
-comment on column {schema}.active_job.slot is
-    'Internal: its slot in its group, from 1; 0 if the group had no limit when the job was made or released; NULL while it waits.';
-comment on column {schema}.active_job.on_error is 'Internal: on_error of the periodic task when the job was made.';
-comment on column {schema}.active_job.backfill is 'Internal: the backfill that made it.';
-comment on column {schema}.active_job.kind is 'Internal: kind of the periodic task when the job was made.';
-comment on column {schema}.active_job.target is 'Internal: target of the periodic task when the job was made.';
-comment on column {schema}.active_job.due_in is 'Internal: due_in of the periodic task when the job was made.';
-comment on column {schema}.active_job.due_by is
-    'Internal: when the job for people is overdue, counted from when it could be picked up.';
-comment on column {schema}.active_job.owner is 'Internal: the person who has the job for people.';
 
 comment on table {schema}.open_work is
     'Internal: what people may pick up, a row for each job and each of its targets. Call my_work().';
@@ -265,39 +175,6 @@ comment on column {schema}.lost_message.noticed_at is
     'Internal: when a beat noticed it; the note counts until the job goes on or is sent again.';
 
 comment on table {schema}.finished_job is 'Internal: the jobs that are final, partitioned by day. Read the view job.';
-comment on column {schema}.finished_job.id is 'Internal: the Celery task id.';
-comment on column {schema}.finished_job.periodic_task is 'Internal: the name of the periodic task.';
-comment on column {schema}.finished_job.scheduled_for is 'Internal: the instant of the occurrence.';
-comment on column {schema}.finished_job.last_scheduled_for is
-    'Internal: the end of the range, if several occurrences were skipped together.';
-comment on column {schema}.finished_job.occurrences is 'Internal: how many occurrences the row records.';
-comment on column {schema}.finished_job.origin is 'Internal: schedule, catchup, backfill or manual.';
-comment on column {schema}.finished_job.state is
-    'Internal: succeeded, failed, revoked, expired, lost, skipped or untracked.';
-comment on column {schema}.finished_job.reason is 'Internal: why it was skipped.';
-comment on column {schema}.finished_job.blocked_by is 'Internal: the job that blocked it.';
-comment on column {schema}.finished_job.task is 'Internal: the Celery task.';
-comment on column {schema}.finished_job.queue is 'Internal: the queue; NULL: where the app routes the task.';
-comment on column {schema}.finished_job.restart_data is
-    'Internal: what a lost job that never started needs to start after all.';
-comment on column {schema}.finished_job.created_at is 'Internal: when it was decided; the partition follows from it.';
-comment on column {schema}.finished_job.sent_at is 'Internal: when a beat recorded that the broker had the message.';
-comment on column {schema}.finished_job.started_at is 'Internal: when it first started.';
-comment on column {schema}.finished_job.finished_at is 'Internal: when it became final.';
-comment on column {schema}.finished_job.run is 'Internal: how often it was to run again after it was lost.';
-comment on column {schema}.finished_job.attempt is 'Internal: how many retries came before the last attempt.';
-comment on column {schema}.finished_job.sends is 'Internal: how often a beat began to send its message.';
-comment on column {schema}.finished_job.beat is 'Internal: the beat that sent it last.';
-comment on column {schema}.finished_job.worker is 'Internal: the worker that started it.';
-comment on column {schema}.finished_job.error is 'Internal: what went wrong.';
-comment on column {schema}.finished_job.busy_until is 'Internal: its deadline when it ended.';
-comment on column {schema}.finished_job.arguments is
-    'Internal: args and kwargs of a manual job that has not succeeded, for retry_job().';
-comment on column {schema}.finished_job.owner is 'Internal: the person who had the job for people when it ended.';
-comment on column {schema}.finished_job.due_by is 'Internal: when the job for people was to be done by.';
-comment on column {schema}.finished_job.note is 'Internal: what its owner said of its end.';
-comment on column {schema}.finished_job.due_at is 'Internal: as in the view job.';
-comment on column {schema}.finished_job.group_name is 'Internal: as in the view job.';
 comment on table {schema}.finished_job_default is
     'Internal: the partition of finished_job for days that have none of their own.';
 

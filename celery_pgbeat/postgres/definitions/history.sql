@@ -29,20 +29,10 @@ language sql immutable parallel safe
 as $$ select case when instant between '0001-01-02 00:00+00' and '9999-12-30 00:00+00' then instant end $$;
 
 create or replace view {schema}.job as
-select id, periodic_task, scheduled_for, null::timestamptz as last_scheduled_for, 1 as occurrences, origin, state,
-       null::text as reason, null::uuid as blocked_by, task, queue, created_at, sent_at, started_at,
-       null::timestamptz as finished_at, attempt, sends, beat, worker, error,
-       {schema}.in_the_calendar(case
-           when waits_for is null then busy_until
-           else {schema}.busy_until_of_waiting(waits_for, periodic_task, group_name, created_at + pickup_deadline)
-       end) as busy_until,
-       owner, due_by, null::text as note, stop_request, due_at, group_name
+select {shown of active_job}
 from {schema}.active_job as job
 union all
-select id, periodic_task, scheduled_for, last_scheduled_for, occurrences, origin, state,
-       reason, blocked_by, task, queue, created_at, sent_at, started_at,
-       finished_at, attempt, sends, beat, worker, error, {schema}.in_the_calendar(busy_until) as busy_until,
-       owner, due_by, note, null::text as stop_request, due_at, group_name
+select {shown of finished_job}
 from {schema}.finished_job;
 
 -- When each periodic task is due next; `order by next_run_at` is an index scan.

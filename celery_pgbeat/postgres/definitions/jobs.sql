@@ -1,6 +1,5 @@
--- A job when it is made and when it ends: the one place that knows all columns of `active_job` and `finished_job`.
--- `start_lost` makes the row again that `restart_data_of` has recorded, with columns of its history instead of those of
--- a definition.
+-- A job when it is made and when it ends: each function names the columns that it computes. The others, and the order
+-- of all of them, are those of celery_pgbeat/columns_of_job.py.
 --
 -- Postgres puts the body of the first two in the place of a call (inlines it), as long as the call is in FROM, the
 -- function is one select and sets nothing, and no argument is volatile. So neither costs a plan of its own.
@@ -26,37 +25,42 @@ create or replace function {schema}.new_job(
 ) returns setof {schema}.active_job
 language sql stable rows 1
 as $$
-    select new_job.id, definition.name, new_job.scheduled_for, new_job.due_at, new_job.origin,
-        -- state
-        case coalesce(waits_for, '') when '' then 'pending' when 'upstream' then 'waiting' else 'buffered' end,
-        new_job.exclusive, definition.task, definition.queue,
-        jsonb_build_object('args', definition.args, 'kwargs', definition.kwargs, 'priority', definition.priority,
-                           'options', definition.options, 'sensitive', definition.sensitive,
-                           'schedule', definition.schedule,
-                           'timezone', coalesce(definition.timezone, new_job.timezone)),  -- message
-        definition.on_lost,
-        case when definition.tracking = 'full' then new_job.full_acts_as else definition.tracking end,  -- tracking
-        definition.min_gap, definition.max_run_time,
-        case when new_job.origin <> 'backfill' then definition.pause_after_failures end,  -- pause_after_failures
-        new_job.pickup_deadline, {schema}.now(),  -- created_at
-        null::timestamptz, null::timestamptz, null::timestamptz,  -- sent_at, started_at, attempt_at
-        -- busy_until
-        case when new_job.waits_for is null then {schema}.now() + new_job.pickup_deadline else 'infinity' end,
-        case
-            when new_job.waits_for is not null then 'infinity'
-            when new_job.marked_at is null then '-infinity'
-            else least(new_job.marked_at, {schema}.now()) + new_job.mark_lease
-        end,  -- check_at
-        0, 0, (new_job.waits_for is null and new_job.marked_at is not null)::int,  -- run, attempt, sends
-        0, 0, null::uuid,  -- resends, refusals, token
-        case when new_job.waits_for is null then new_job.beat end,  -- marked_by
-        case when new_job.waits_for is null then new_job.marked_at end,  -- marked_at
-        new_job.mark_lease, new_job.beat, null::text, null::text,  -- worker, error
-        new_job.waits_for, false, null::text,  -- waited, stop_request
-        definition.group_name,
-        case when definition.group_name is not null and new_job.waits_for is null then 0 end,  -- slot
-        new_job.backfill, definition.on_error,
-        definition.kind, definition.target, definition.due_in, null::timestamptz, null::text  -- due_by, owner
+    select {active_job of made}
+    from (
+        select {copied of definition},
+            {empty},
+            new_job.id,
+            definition.name as periodic_task,
+            new_job.scheduled_for,
+            new_job.due_at,
+            new_job.origin,
+            case coalesce(waits_for, '') when '' then 'pending' when 'upstream' then 'waiting' else 'buffered' end
+                as state,
+            new_job.exclusive,
+            jsonb_build_object('args', definition.args, 'kwargs', definition.kwargs, 'priority', definition.priority,
+                               'options', definition.options, 'sensitive', definition.sensitive,
+                               'schedule', definition.schedule,
+                               'timezone', coalesce(definition.timezone, new_job.timezone)) as message,
+            case when definition.tracking = 'full' then new_job.full_acts_as else definition.tracking end as tracking,
+            case when new_job.origin <> 'backfill' then definition.pause_after_failures end as pause_after_failures,
+            new_job.pickup_deadline,
+            {schema}.now() as created_at,
+            case when new_job.waits_for is null then {schema}.now() + new_job.pickup_deadline else 'infinity' end
+                as busy_until,
+            case
+                when new_job.waits_for is not null then 'infinity'
+                when new_job.marked_at is null then '-infinity'
+                else least(new_job.marked_at, {schema}.now()) + new_job.mark_lease
+            end as check_at,
+            (new_job.waits_for is null and new_job.marked_at is not null)::int as sends,
+            case when new_job.waits_for is null then new_job.beat end as marked_by,
+            case when new_job.waits_for is null then new_job.marked_at end as marked_at,
+            new_job.mark_lease,
+            new_job.beat,
+            new_job.waits_for,
+            case when definition.group_name is not null and new_job.waits_for is null then 0 end as slot,
+            new_job.backfill
+    ) as made
 $$;
 
 -- How long the message of an occurrence may wait for a worker: as `pickup_after` in planning/due_times.py.
@@ -86,17 +90,28 @@ create or replace function {schema}.archived(
 ) returns setof {schema}.finished_job
 language sql stable rows 1
 as $$
-    select job.id, job.periodic_task, job.scheduled_for, null::timestamptz, 1,  -- last_scheduled_for, occurrences
-        job.origin, archived.state, archived.reason, archived.blocked_by, job.task, job.queue, archived.restart_data,
-        job.created_at, coalesce(archived.sent_at, job.sent_at), coalesce(archived.started_at, job.started_at),
-        {schema}.now(),  -- finished_at
-        job.run, coalesce(archived.attempt, job.attempt), job.sends, coalesce(archived.beat, job.beat),
-        coalesce(archived.worker, job.worker), archived.error,
-        case when job.waits_for is null then job.busy_until end,  -- busy_until
-        case when job.origin = 'manual' and archived.state <> 'succeeded' then
-            jsonb_build_object('args', job.message -> 'args', 'kwargs', job.message -> 'kwargs')
-        end,  -- arguments
-        job.owner, job.due_by, archived.note, job.due_at, job.group_name
+    select {finished_job of ended}
+    from (
+        select {kept of job},
+            archived.state,
+            archived.reason,
+            archived.blocked_by,
+            archived.restart_data,
+            archived.error,
+            archived.note,
+            null::timestamptz as last_scheduled_for,
+            1 as occurrences,
+            coalesce(archived.sent_at, job.sent_at) as sent_at,
+            coalesce(archived.started_at, job.started_at) as started_at,
+            {schema}.now() as finished_at,
+            coalesce(archived.attempt, job.attempt) as attempt,
+            coalesce(archived.beat, job.beat) as beat,
+            coalesce(archived.worker, job.worker) as worker,
+            case when job.waits_for is null then job.busy_until end as busy_until,
+            case when job.origin = 'manual' and archived.state <> 'succeeded' then
+                jsonb_build_object('args', job.message -> 'args', 'kwargs', job.message -> 'kwargs')
+            end as arguments
+    ) as ended
 $$;
 
 -- What a lost job that never started needs to start after all; NULL for one that has started.
@@ -104,12 +119,7 @@ create or replace function {schema}.restart_data_of(job {schema}.active_job) ret
 language sql stable
 set search_path = pg_catalog, pg_temp
 as $$
-    select jsonb_build_object(
-        'exclusive', job.exclusive, 'group_name', job.group_name, 'message', job.message, 'on_lost', job.on_lost,
-        'on_error', job.on_error,
-        'tracking', job.tracking, 'min_gap', job.min_gap, 'max_run_time', job.max_run_time,
-        'pause_after_failures', job.pause_after_failures, 'pickup_deadline', job.pickup_deadline,
-        'backfill', job.backfill)
+    select {restart_data of job}
     where job.started_at is null
 $$;
 

@@ -348,23 +348,42 @@ create type {schema}.decision as (
     jobs_ahead uuid[]
 );
 
--- Jobs that are not final. Small, and its unique index *is* the overlap rule. The functions of definitions/jobs.sql
--- fill this table and finished_job by position.
+-- Jobs that are not final. Small, and its unique index *is* the overlap rule. The columns of this table and of
+-- finished_job are in the order of celery_pgbeat/columns_of_job.py.
 
 create table {schema}.active_job (
     id uuid primary key,
     periodic_task text not null,
     scheduled_for timestamptz not null,
-    -- When it was due, with jitter and deferral: what is late is measured from there.
-    due_at timestamptz,
     origin text not null
         constraint active_job_origin_known check (origin in ('schedule', 'catchup', 'backfill', 'manual')),
     state text not null
         constraint active_job_state_known
         check (state in ('pending', 'sent', 'running', 'retrying', 'buffered', 'waiting', 'error', 'created')),
-    exclusive boolean not null,
     task text,
     queue text,
+    created_at timestamptz not null default {schema}.now(),
+    sent_at timestamptz,
+    started_at timestamptz,
+    attempt int not null default 0,
+    sends int not null default 0,
+    beat text,
+    worker text,
+    error text,
+    -- When it is given up or sent again if nobody has heard of it. May be infinite: nothing is calculated from it.
+    busy_until timestamptz not null,
+    owner text
+        constraint active_job_owner_length check (octet_length(owner) <= 800),
+    due_by timestamptz
+        constraint active_job_due_by_in_range check (
+            due_by >= '0001-01-02 00:00+00' and due_by <= '9999-12-30 00:00+00'),
+    -- What the worker is to do with it, while it runs.
+    stop_request text
+        constraint active_job_stop_request_known check (stop_request in ('cancel', 'terminate')),
+    -- When it was due, with jitter and deferral: what is late is measured from there.
+    due_at timestamptz,
+    group_name text,
+    exclusive boolean not null,
     message jsonb not null,
     on_lost text not null,
     tracking text not null,
@@ -372,58 +391,35 @@ create table {schema}.active_job (
     max_run_time interval,
     pause_after_failures int,
     pickup_deadline interval not null,
-
-    created_at timestamptz not null default {schema}.now(),
-    sent_at timestamptz,
-    started_at timestamptz,
     attempt_at timestamptz,
-    -- When it is given up or sent again if nobody has heard of it. May be infinite: nothing is calculated from it.
-    busy_until timestamptz not null,
     -- When a beat looks at it again; '-infinity' for what is to be sent at once. Never later than busy_until. The
     -- default has passed: whoever makes the row, the next look finds it.
     check_at timestamptz not null default 'epoch',
-
     run int not null default 0,
-    attempt int not null default 0,
-    sends int not null default 0,
     resends int not null default 0,
     refusals int not null default 0,
     token uuid,
     marked_by text,
     marked_at timestamptz,
     mark_lease interval,
-    beat text,
-    worker text,
-    error text,
-
     -- What it waits for, buffered: the end of a job of its own name, or a slot in its group; in state `waiting`: the
     -- tasks in `after`.
     waits_for text
         constraint active_job_waits_for_known check (waits_for in ('predecessor', 'upstream', 'slot')),
     -- Whether it has waited: what the next occurrence is does not make it late.
     waited boolean not null default false,
-    -- What the worker is to do with it, while it runs.
-    stop_request text
-        constraint active_job_stop_request_known check (stop_request in ('cancel', 'terminate')),
-    group_name text,
     -- Its slot in its group, from 1; 0 where the group had no limit when it was made; NULL while it waits.
     slot int
         constraint active_job_slot_in_range check (slot >= 0),
     -- Which backfill has made it.
     backfill uuid,
     on_error text not null default 'fail',
-
     kind text not null default 'task'
         constraint active_job_kind_known check (kind in ('task', 'human')),
     target text[],
     due_in interval
         constraint active_job_due_in_in_range check (
             timestamp '2000-01-01' + due_in between '2000-01-01' and '2001-01-01'),
-    due_by timestamptz
-        constraint active_job_due_by_in_range check (
-            due_by >= '0001-01-02 00:00+00' and due_by <= '9999-12-30 00:00+00'),
-    owner text
-        constraint active_job_owner_length check (octet_length(owner) <= 800),
 
     constraint active_job_waits_iff_buffered check (
         (state in ('buffered', 'waiting')) = (waits_for is not null)
@@ -531,26 +527,26 @@ create table {schema}.finished_job (
     blocked_by uuid,
     task text,
     queue text,
-    -- Kept for lost jobs only: what the job's row was, so that one whose message turns up after all can still start.
-    restart_data jsonb,
     created_at timestamptz not null,
     sent_at timestamptz,
     started_at timestamptz,
     finished_at timestamptz not null,
-    run int not null default 0,
     attempt int not null default 0,
     sends int not null default 0,
     beat text,
     worker text,
     error text,
     busy_until timestamptz,
-    -- The arguments of a manual job that did not succeed: nothing else knows them when it is retried.
-    arguments jsonb,
     owner text,
     due_by timestamptz,
     note text,
     due_at timestamptz,
     group_name text,
+    run int not null default 0,
+    -- Kept for lost jobs only: what the job's row was, so that one whose message turns up after all can still start.
+    restart_data jsonb,
+    -- The arguments of a manual job that did not succeed: nothing else knows them when it is retried.
+    arguments jsonb,
 
     constraint finished_job_reason_iff_skipped check ((state = 'skipped') = (reason is not null)),
     constraint finished_job_name_length check (octet_length(periodic_task) <= 800),

@@ -201,10 +201,10 @@ begin
     ),
     recorded as (
         insert into {schema}.finished_job (
-            id, periodic_task, scheduled_for, origin, state, reason, blocked_by, task, queue, created_at, finished_at,
-            group_name)
+            id, periodic_task, scheduled_for, origin, state, reason, blocked_by, created_at, finished_at,
+            {copied_to_history})
         select gen_random_uuid(), name, occurrence, 'schedule', 'skipped', 'after', blocked_by,
-            (definition).task, (definition).queue, {schema}.now(), {schema}.now(), (definition).group_name
+            {schema}.now(), {schema}.now(), {copied_to_history of (definition)}
         from ended
         where blocked_by is not null
         returning periodic_task

@@ -96,20 +96,18 @@ recorded as (
     cross join lateral {schema}.archived(job, 'skipped', 'superseded', blocked_by => %(job)s) as final
 )
 insert into {schema}.active_job (
-    id, periodic_task, scheduled_for, origin, state, exclusive, task, queue, message, on_lost, tracking, group_name,
-    slot, min_gap, max_run_time, pause_after_failures, pickup_deadline, created_at, sent_at, started_at, attempt_at,
-    busy_until, check_at, run, attempt, sends, token, beat, worker, backfill, on_error)
-select id, periodic_task, scheduled_for, origin, 'running',
-    (restart_data ->> 'exclusive')::boolean or (
+    id, periodic_task, scheduled_for, origin, state, exclusive, message, tracking, slot, pause_after_failures,
+    pickup_deadline, created_at, sent_at, started_at, attempt_at, busy_until, check_at, run, attempt, sends, token,
+    beat, worker, backfill, {copied})
+select lost.id, lost.periodic_task, lost.scheduled_for, lost.origin, 'running',
+    restored.exclusive or (
         select overlap <> 'allow' from {schema}.periodic_task where name = lost.periodic_task) is true,
-    task, queue,
-    restart_data -> 'message', restart_data ->> 'on_lost', restart_data ->> 'tracking', restart_data ->> 'group_name',
-    (select slot from placed where restart_data ->> 'group_name' is not null), (restart_data ->> 'min_gap')::interval,
-    (restart_data ->> 'max_run_time')::interval, (restart_data ->> 'pause_after_failures')::int,
-    (restart_data ->> 'pickup_deadline')::interval, created_at, sent_at,
-    {schema}.now(), {schema}.now(), {schema}.now() + make_interval(secs => %(dead_after)s),
-    {schema}.now() + make_interval(secs => %(dead_after)s), run, attempt, sends, %(token)s, beat, %(worker)s,
-    (restart_data ->> 'backfill')::uuid, restart_data ->> 'on_error'
+    restored.message, restored.tracking, (select slot from placed where restored.group_name is not null),
+    restored.pause_after_failures, restored.pickup_deadline, lost.created_at, lost.sent_at, {schema}.now(),
+    {schema}.now(), {schema}.now() + make_interval(secs => %(dead_after)s),
+    {schema}.now() + make_interval(secs => %(dead_after)s), lost.run, lost.attempt, lost.sends, %(token)s, lost.beat,
+    %(worker)s, restored.backfill, {copied of restored}
 from lost
+cross join lateral jsonb_populate_record(null::{schema}.active_job, lost.restart_data) as restored
 where (select count(*) from superseded) >= 0
 returning id

@@ -212,8 +212,8 @@ begin
     ),
     skipped as (
         insert into {schema}.finished_job (
-            id, periodic_task, scheduled_for, origin, state, reason, blocked_by, task, queue, created_at, finished_at,
-            beat, due_at, group_name)
+            id, periodic_task, scheduled_for, origin, state, reason, blocked_by, created_at, finished_at, beat, due_at,
+            {copied_to_history})
         select job, name, scheduled_for, origin, 'skipped',
             case when action in ('limit', 'finished', 'shadow') then action else 'overlap' end,
             case when action not in ('finished', 'shadow') then coalesce(blocked_by, (
@@ -222,19 +222,17 @@ begin
                 order by other.created_at
                 limit 1))
             end,
-            (definition).task, (definition).queue, {schema}.now(), {schema}.now(), submit.beat, due_at,
-            (definition).group_name
+            {schema}.now(), {schema}.now(), submit.beat, due_at, {copied_to_history of (definition)}
         from resolved
         where job is not null and job not in (select id from made)
         returning periodic_task, blocked_by, case reason when 'finished' then group_name end as finished_group
     ),
     skipped_together as (
         insert into {schema}.finished_job (
-            id, periodic_task, scheduled_for, last_scheduled_for, occurrences, origin, state, reason, task, queue,
-            created_at, finished_at, beat, group_name)
+            id, periodic_task, scheduled_for, last_scheduled_for, occurrences, origin, state, reason,
+            created_at, finished_at, beat, {copied_to_history})
         select gen_random_uuid(), name, skipped_first, skipped_last, skipped_count, 'schedule', 'skipped',
-            skipped_reason, (definition).task, (definition).queue, {schema}.now(), {schema}.now(), submit.beat,
-            (definition).group_name
+            skipped_reason, {schema}.now(), {schema}.now(), submit.beat, {copied_to_history of (definition)}
         from fenced
         where skipped_count > 0
     ),

@@ -66,11 +66,10 @@ begin
     ),
     skipped_together as (
         insert into {schema}.finished_job (
-            id, periodic_task, scheduled_for, last_scheduled_for, occurrences, origin, state, reason, task, queue,
-            created_at, finished_at, beat, group_name)
+            id, periodic_task, scheduled_for, last_scheduled_for, occurrences, origin, state, reason,
+            created_at, finished_at, beat, {copied_to_history})
         select gen_random_uuid(), name, skipped_first, skipped_last, skipped_count, 'schedule', 'skipped',
-            skipped_reason, (definition).task, (definition).queue, {schema}.now(), {schema}.now(), submit_free.beat,
-            (definition).group_name
+            skipped_reason, {schema}.now(), {schema}.now(), submit_free.beat, {copied_to_history of (definition)}
         from free
         where skipped_count > 0
     )

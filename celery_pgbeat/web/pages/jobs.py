@@ -8,8 +8,9 @@ from datetime import datetime, timedelta
 from typing import Any, get_args
 
 from celery_pgbeat.api.ids import read_job_id
-from celery_pgbeat.api.rows import Job, read_row
+from celery_pgbeat.api.rows import read_row
 from celery_pgbeat.choices import JobState
+from celery_pgbeat.columns_of_job import PUBLIC, Job
 from celery_pgbeat.errors import NotPermitted, UnknownJob
 from celery_pgbeat.web.page import Page, Query
 from celery_pgbeat.web.pages.definition import SENSITIVE, call_in_words
@@ -20,6 +21,12 @@ STATES: tuple[str, ...] = get_args(JobState)
 REASONS = (
     *("overlap", "blackout", "too_late", "paused", "deleted", "limit", "min_gap", "superseded", "not_allowed"),
     *("not_sent", "finished", "after", "shadow"),
+)
+# The columns for which the page of a job has a place of its own, in templates/job.html.
+PLACED = (
+    *("id", "periodic_task", "scheduled_for", "last_scheduled_for", "occurrences", "origin", "state", "reason"),
+    *("blocked_by", "task", "queue", "created_at", "sent_at", "started_at", "finished_at", "attempt", "sends"),
+    *("beat", "worker", "error", "busy_until", "owner", "due_by", "note", "stop_request", "due_at", "group_name"),
 )
 # How far one page looks back where a filter may leave hardly any job; the last one is without bound.
 LOOKS: Mapping[str, timedelta | None] = {
@@ -121,8 +128,15 @@ def read_job(reader: Reader, query: Query) -> Page:
             "run": run,
             "has_task": queries.look_at(run.job.periodic_task) is not None,
             "arguments": _arguments(reader, id),
+            "others": _others(run.job),
         },
     )
+
+
+def _others(job: Job) -> list[tuple[str, Any]]:
+    """Return the columns for which the page has no place of its own, with their values."""
+    names = (name for name in PUBLIC if name not in PLACED)
+    return [(name.replace("_", " ").capitalize(), value) for name in names if (value := getattr(job, name)) is not None]
 
 
 def _arguments(reader: Reader, id: str) -> str | None:

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
-from celery_pgbeat.api.rows import Job, Upcoming, read_row
+from celery_pgbeat.api.rows import Upcoming, read_row
+from celery_pgbeat.columns_of_job import Job
 from celery_pgbeat.postgres.dashboard_queries import DashboardQueries
 from celery_pgbeat.web.pages.hour import MINUTES, SAMPLE, Chart, charts_of
 from celery_pgbeat.web.pages.overdue import read_overdue

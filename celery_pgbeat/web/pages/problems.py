@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from celery_pgbeat.api.rows import Job, read_row
+from celery_pgbeat.api.rows import read_row
+from celery_pgbeat.columns_of_job import Job
 from celery_pgbeat.web.page import Page, Query
 from celery_pgbeat.web.pages.now import silent_beats
 from celery_pgbeat.web.pages.overdue import MANY, read_overdue

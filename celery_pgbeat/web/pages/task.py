@@ -9,7 +9,8 @@ from typing import Any
 from markupsafe import Markup
 
 from celery_pgbeat.api.changes import Change
-from celery_pgbeat.api.rows import Backfill, Job, Upcoming, read_row
+from celery_pgbeat.api.rows import Backfill, Upcoming, read_row
+from celery_pgbeat.columns_of_job import Job
 from celery_pgbeat.errors import (
     DatabaseBusy,
     InvalidSchedule,
