@@ -145,7 +145,7 @@ SHAPES: dict[str, Any] = {
     "jobs": [JOB],
     "job": {**JOB, "arguments": maybe({"args": maybe(list), "kwargs": maybe(dict), "sensitive": bool})},
     "work": [{**_of_columns(Work), "args": maybe(list), "kwargs": maybe(dict)}],
-    "overdue": [{"name": str, "due_at": instant, "late_by": NUMBER, "reason": str}],
+    "overdue": [{"name": str, "code": str, "due_at": instant, "late_by": NUMBER, "reason": str}],
     "add": {
         "done": str,
         "changes": CHANGES,
