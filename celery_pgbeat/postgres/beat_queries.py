@@ -1,4 +1,4 @@
-"""The statements of the beats: one method for each, of the same name.
+"""The statements of the beats: one method for each, of the same name. Here are those of the tick and of its jobs.
 
 What they return is in beat_results.py.
 """
@@ -13,18 +13,16 @@ from datetime import datetime, timedelta
 from typing import Any, cast
 
 from celery_pgbeat.planning import (
-    BackfillRow,
-    BackfillStep,
     Decision,
     Due,
-    History,
     Planned,
     Postponed,
     Rules,
     Skipped,
     Unplanned,
 )
-from celery_pgbeat.postgres.arrays import array_text, records_text
+from celery_pgbeat.postgres.arrays import records_text
+from celery_pgbeat.postgres.backfill_queries import BackfillQueries
 from celery_pgbeat.postgres.beat_results import (
     AtOnce,
     Confirmed,
@@ -33,7 +31,6 @@ from celery_pgbeat.postgres.beat_results import (
     PendingWork,
     Recovered,
     Submitted,
-    WaitingJob,
     as_due,
     as_history,
     as_marked,
@@ -42,8 +39,8 @@ from celery_pgbeat.postgres.beat_results import (
     planning_values,
     records,
 )
-from celery_pgbeat.postgres.database import Database
-from celery_pgbeat.postgres.migrate import latest
+from celery_pgbeat.postgres.beat_statements import stored_error
+from celery_pgbeat.postgres.upkeep_queries import UpkeepQueries
 
 __all__ = [
     "AtOnce",
@@ -59,17 +56,10 @@ __all__ = [
 
 MOST_BUFFERED = 1000  # jobs of one periodic task that wait for another one under `buffer_all`
 SKIPPED = [field.name for field in fields(Skipped)]
-HISTORY_PAGE = 2000  # jobs of the history that one step of a backfill looks at
 
 
-class BeatQueries:
+class BeatQueries(UpkeepQueries, BackfillQueries):
     """The beats' statements, on behalf of one beat."""
-
-    def __init__(self, database: Database, beat: str, lease: timedelta) -> None:
-        self.database = database
-        self.beat = beat
-        self.lease = lease.total_seconds()
-        self._version = latest()  # of the schema that this package brings
 
     def look(
         self, lazy_names: Sequence[str] = (), closed_queues: Collection[str] = (), closed_tasks: Collection[str] = ()
@@ -281,7 +271,7 @@ class BeatQueries:
                 beat=self.beat,
                 jobs=[str(job) for job, _, _ in held],
                 delays=[seconds for _, seconds, _ in held],
-                errors=[_stored(error) for _, _, error in held],
+                errors=[stored_error(error) for _, _, error in held],
             )
         )
 
@@ -312,75 +302,6 @@ class BeatQueries:
         """Postpone jobs that this beat has taken over and may not send yet, each until an instant."""
         jobs, untils = [str(job) for job, _ in postponed], [until for _, until in postponed]
         return len(self._run("postpone_jobs", beat=self.beat, jobs=jobs, untils=untils))
-
-    def mark_backfill(
-        self, default_timezone: str, lazy_names: Sequence[str] = (), but: Iterable[uuid.UUID] = ()
-    ) -> BackfillRow | None:
-        """Mark one running backfill that has room for a job, or is to be ended, and read what decides its occurrences.
-
-        `but` names those that are left for a later turn of the beat.
-        """
-        rows = self._run(
-            "mark_backfill",
-            beat=self.beat,
-            lease=self.lease,
-            timezone=default_timezone,
-            lazy_names=list(lazy_names),
-            but=list(but),
-        )
-        found = next((BackfillRow(*values) for values in planning_values(BackfillRow, rows)), None)
-        if found is not None:
-            found.backfill = uuid.UUID(str(found.backfill))
-        return found
-
-    def backfill_history(self, name: str, after: datetime, until: datetime, most: int = HISTORY_PAGE) -> History:
-        """Read which occurrences after an instant have had a job, the oldest first, and whether each has failed."""
-        return as_history(self._run("backfill_history", periodic_task=name, after=after, until=until, most=most))
-
-    def submit_backfill(
-        self,
-        filling: BackfillRow,
-        step: BackfillStep,
-        jobs: Sequence[uuid.UUID],
-        total: int,
-        pickup_deadline: timedelta,
-        full_acts_as: str = "full",
-    ) -> str:
-        """Submit one step of a backfill: its jobs and how far it has come, fenced by this very mark.
-
-        Returns `submitted`, `waiting` (likewise; its jobs wait for slots in their group), `held` (nothing was done:
-        another transaction locks the row, has changed it, or has made a job first) or `lost` (nothing was done: the
-        mark is not this one any more).
-        """
-        (row,) = self._run(
-            "submit_backfill",
-            backfill=str(filling.backfill),
-            beat=self.beat,
-            marked_at=filling.marked_at,
-            revision=filling.revision,
-            jobs=list(jobs),
-            scheduled_fors=list(step.jobs),
-            reached=step.reached,
-            next_at=step.next_at,
-            total=total,
-            skipped=step.skipped,
-            pickup_deadline=pickup_deadline.total_seconds(),
-            timezone=filling.timezone,
-            full_acts_as=full_acts_as,
-        )
-        return str(row[0])
-
-    def end_backfill(self, filling: BackfillRow, problem: str) -> bool:
-        """End a marked backfill that cannot go on, and write down why; return whether that was done."""
-        rows = self._run(
-            "end_backfill",
-            backfill=str(filling.backfill),
-            beat=self.beat,
-            marked_at=filling.marked_at,
-            problem=problem,
-            version=self._version,
-        )
-        return bool(rows)
 
     def recheck(self, batch: int) -> int:
         """Set `check_at` to the deadline, for up to `batch` jobs whose `check_at` has passed and that are in time."""
@@ -427,124 +348,13 @@ class BeatQueries:
             "refuse",
             beat=self.beat,
             jobs=[str(job) for job, _ in refused],
-            errors=[_stored(error) for _, error in refused],
+            errors=[stored_error(error) for _, error in refused],
         )
         return [cast(uuid.UUID, as_uuid(row[0])) for row in rows if row[1]]
 
     def skip(self, jobs: Sequence[uuid.UUID], reason: str) -> int:
         """Record as skipped, for this reason, jobs that this beat has marked: they are never sent."""
         return len(self._run("skip", beat=self.beat, jobs=[str(job) for job in jobs], reason=reason))
-
-    def resume_due(self, batch: int = 1000) -> list[str]:
-        """Resume up to `batch` periodic tasks whose pause is over."""
-        return [row[0] for row in self._run("resume_due", batch=batch)]
-
-    def pause_failing(self, batch: int) -> list[tuple[str, str | None]]:
-        """Pause up to `batch` periodic tasks whose jobs have failed too often in a row; return each with the reason.
-
-        Without a reason: those for which a pause was due and is not any more.
-        """
-        return [(row[0], row[1]) for row in self._run("pause_failing", batch=batch)]
-
-    def settle_downstream(self, batch: int) -> int:
-        """Have up to `batch` tasks go on whose upstream tasks have ended; return 0 if none did and none is left."""
-        (row,) = self._run("settle_downstream", batch=batch)
-        return int(row[0])
-
-    def recheck_downstream(self) -> None:
-        """Have beats look at each task that comes after others."""
-        self._run("recheck_downstream")
-
-    def recheck_groups(self) -> list[str]:
-        """Have beats look at the groups in which a job may have its turn though nothing says so; return them."""
-        return [row[0] for row in self._run("recheck_groups")]
-
-    def pause_failed_groups(self) -> list[tuple[str, str]]:
-        """Pause the groups in which a job has failed and that pause themselves then; return each with the reason."""
-        return [(row[0], row[1]) for row in self._run("pause_failed_groups")]
-
-    def announce_node(
-        self, hostname: str, pid: int, version: str, mode: str = "sends", broker_problem: str | None = None
-    ) -> None:
-        """Announce this beat, or record that it is still alive."""
-        self._run(
-            "announce_node",
-            node=self.beat,
-            role="beat",
-            hostname=hostname,
-            pid=pid,
-            version=version,
-            tracking=False,
-            mode=mode,
-            broker_problem=None if broker_problem is None else _stored(broker_problem),
-        )
-
-    def begin_to_send(self) -> None:
-        """Record that this beat sends from now on: it has seen none in shadow."""
-        self._run("begin_to_send", beat=self.beat)
-
-    def modes(self) -> dict[str, str]:
-        """List the modes of the other beats that are alive, each with the host of one of them."""
-        return {row[0]: row[1] for row in self._run("modes", beat=self.beat)}
-
-    def remove_beats(self, nodes: Sequence[str]) -> None:
-        """Take beats that have ended off the list."""
-        self._run("remove_beats", nodes=list(nodes))
-
-    def beats_of_host(self, hostname: str) -> list[str]:
-        """List the beats of this host: a starting beat checks which of them are dead."""
-        return [row[0] for row in self._run("beats_of_host", hostname=hostname, beat=self.beat)]
-
-    def clear_dead_beats(self, beats: Sequence[str]) -> tuple[int, int]:
-        """Clear what dead beats left: their marks and their unsent jobs."""
-        (row,) = self._run("clear_dead_beats", beats=list(beats), lease=self.lease)
-        return row[0], row[1]
-
-    def forget_nodes(self) -> tuple[bool, bool]:
-        """Forget nodes that were not seen for a day.
-
-        Return whether workers announce our tracker, and whether a job has waited with the broker for long.
-        """
-        (row,) = self._run("forget_nodes")
-        return bool(row.tracking), bool(row.waits)
-
-    def waiting_with_broker(self, most: int) -> list[WaitingJob]:
-        """Read up to `most` jobs that have waited with the broker for long, of each queue and task some."""
-        return [
-            WaitingJob(uuid.UUID(str(row.id)), row.queue, row.task, json.loads(row.options or "{}"))
-            for row in self._run("waiting_with_broker", most=most)
-        ]
-
-    def tracking_workers(self) -> list[int]:
-        """Read the process ids of the workers that live and report on jobs."""
-        return [row.pid for row in self._run("tracking_workers")]
-
-    def note_lost_messages(self, jobs: Sequence[uuid.UUID], there: Sequence[uuid.UUID]) -> list[uuid.UUID]:
-        """Note jobs whose message the broker has lost, and forget the notes of `there`; return the newly noted ones."""
-        rows = self._run("note_lost_messages", jobs=list(jobs), there=list(there))
-        return [uuid.UUID(str(row.job)) for row in rows]
-
-    def make_days(self) -> int | None:
-        """Make the missing days of the history; return how many, None if another session holds the lock."""
-        (row,) = self._run("make_days")
-        made: int | None = row[0]
-        return made
-
-    def prune(self, retention: timedelta) -> int:
-        """Drop the days of the history that are older than the retention; returns how many it dropped."""
-        (row,) = self._run("prune", retention=retention.total_seconds())
-        return int(row[0])
-
-    def prune_changes(self, keep: timedelta, most: int) -> int:
-        """Delete the oldest entries of the table of changes that are older than the span; returns how many."""
-        (row,) = self._run("prune_changes", keep=keep.total_seconds(), most=most)
-        return int(row[0])
-
-    def _run(self, name: str, **parameters: Any) -> Sequence[Any]:
-        given: dict[str, Any] = {
-            key: array_text(value) if isinstance(value, list) else value for key, value in parameters.items()
-        }
-        return self.database.run(name, **given)
 
 
 def _as_records(decisions: Sequence[Decision]) -> str:
@@ -555,10 +365,6 @@ def _as_records(decisions: Sequence[Decision]) -> str:
         range_skipped = [getattr(skipped, name, None) for name in SKIPPED]
         records.append((row.name, row.marked_at, row.next_run_at, *range_skipped, *others))
     return records_text(records)
-
-
-def _stored(error: str) -> str:
-    return error[:500].replace("\0", "")
 
 
 def _as_uuids(ids: Sequence[Any] | None) -> set[uuid.UUID]:

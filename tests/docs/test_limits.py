@@ -13,7 +13,7 @@ from celery_pgbeat.declare import columns, definition, options, texts
 from celery_pgbeat.measures import alarm, counting, gauges, webhook
 from celery_pgbeat.plain_json import DEEPEST, LARGEST
 from celery_pgbeat.planning import catchup
-from celery_pgbeat.postgres import beat_queries, listen, migrate
+from celery_pgbeat.postgres import backfill_queries, beat_queries, listen, migrate
 from celery_pgbeat.postgres.column_lists import FREE_TEXTS
 from celery_pgbeat.schedules import windows
 from celery_pgbeat.schedules.parse import LONGEST_SET, LONGEST_TEXT
@@ -49,7 +49,7 @@ NUMBERS: dict[str, tuple[float, ...]] = {
     "reading notifications": (listen.DRAINED_WITHIN, listen.FLOOD_PAUSE),
     "missed occurrences": (catchup.CAUGHT_UP_AT_MOST,),
     "jobs that wait under `buffer_all`": (beat_queries.MOST_BUFFERED,),
-    "the history that one step": (beat_queries.HISTORY_PAGE,),
+    "the history that one step": (backfill_queries.HISTORY_PAGE,),
     "the text of a `problem`": (planner.LONGEST_PROBLEM,),
     "log lines about one row": (log_throttle.MOST,),
     "entries that": (entries.LIMIT,),

@@ -13,7 +13,8 @@ import pytest
 
 from celery_pgbeat.beat.decide.backfiller import Backfiller
 from celery_pgbeat.planning import BackfillRow, BackfillStep, Rules, range_of
-from celery_pgbeat.postgres.beat_queries import HISTORY_PAGE, BeatQueries
+from celery_pgbeat.postgres.backfill_queries import HISTORY_PAGE
+from celery_pgbeat.postgres.beat_queries import BeatQueries
 from celery_pgbeat.postgres.statements import statement
 from celery_pgbeat.postgres.worker_queries import Start, WorkerQueries
 from celery_pgbeat.settings import Settings

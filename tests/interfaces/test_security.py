@@ -108,7 +108,11 @@ def said_by(*patterns: str) -> list[str]:
 
 
 STATEMENTS = {
-    "beat": said_by("postgres/beat_queries.py", "postgres/code_sync_queries.py", "beat/**/*.py", "measures/*.py"),
+    "beat": said_by(
+        *(f"postgres/{name}_queries.py" for name in ("beat", "upkeep", "backfill", "code_sync")),
+        "beat/**/*.py",
+        "measures/*.py",
+    ),
     "worker": said_by("postgres/worker_queries.py", "worker/stop/current.py"),
 }
 
