@@ -17,7 +17,7 @@ from celery_pgbeat.postgres.database import Database
 from celery_pgbeat.web import dashboard
 from tests.harness.shell import Run, shell_on
 from tests.harness.situations import BEAT, FILLED, JOB, NO_BEAT, NOON, Situation, ago
-from tests.web.visitor import Visitor
+from tests.harness.visitor import Visitor
 
 LATE, MORE = ago(minutes=10), ago(minutes=6)
 FOREVER = "infinity"

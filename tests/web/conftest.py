@@ -11,7 +11,7 @@ from celery_pgbeat.postgres.roles import roles_script
 from celery_pgbeat.web import dashboard
 from tests.harness.session import Session
 from tests.harness.situations import FILLED, Situation
-from tests.web.visitor import Visitor
+from tests.harness.visitor import Visitor
 
 
 @pytest.fixture(scope="module")

@@ -16,7 +16,7 @@ from celery_pgbeat.settings import Settings
 from celery_pgbeat.web import dashboard
 from celery_pgbeat.web.access import FORWARDED
 from tests.harness.situations import Situation
-from tests.web.visitor import Visitor
+from tests.harness.visitor import Visitor
 
 PAGES = ("/", "/tasks", "/task?name=x", "/jobs", "/job?id=x", "/groups", "/work", "/nodes", "/problems", "/timeline")
 PATHS = (*PAGES, "/events", "/static/pgbeat.css", "/static/..%2f..%2f__init__.py", "/nowhere")

@@ -30,9 +30,9 @@ from celery_pgbeat.web.access import FORWARDED
 from celery_pgbeat.web.actions import ACTIONS
 from celery_pgbeat.web.form import MOST_BYTES, MOST_FIELDS
 from tests.harness.situations import Situation
+from tests.harness.visitor import Seen, Visitor
 from tests.web.test_access import PASSWORD, basic
 from tests.web.test_escaping import HOSTILE, MARKUP, harm
-from tests.web.visitor import Seen, Visitor
 
 PAUSE = "/pause?name=nightly"
 NAMES = {"name": "nightly", "id": "00000000-0000-0000-0000-000000000001"}

@@ -13,8 +13,8 @@ from celery_pgbeat.web.shared import Pace
 from tests.harness.databases import migrate_database
 from tests.harness.session import Session
 from tests.harness.situations import Situation
+from tests.harness.visitor import Visitor
 from tests.harness.wait import eventually
-from tests.web.visitor import Visitor
 
 PAGES = ("/", "/tasks", "/task?name=x", "/jobs", f"/job?id={'0' * 32}", "/groups", "/work", "/nodes", "/problems")
 

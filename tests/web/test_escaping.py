@@ -11,7 +11,7 @@ import pytest
 
 from celery_pgbeat.web import dashboard
 from tests.harness.session import Session
-from tests.web.visitor import Seen, Visitor
+from tests.harness.visitor import Seen, Visitor
 
 MARKUP = "\"'></title></svg><img src=x onerror=alert(1)><script>alert(1)</script>{{7*7}}${7*7}"
 HIDDEN = "a\x1b[31m\u202eb\u2066\r\nc\x7f\u200b"

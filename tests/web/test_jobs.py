@@ -11,7 +11,7 @@ from click.testing import CliRunner
 from celery_pgbeat.cli import main
 from celery_pgbeat.web import dashboard
 from tests.harness.situations import JOB, Situation, ago
-from tests.web.visitor import Seen, Visitor
+from tests.harness.visitor import Seen, Visitor
 
 
 def names(seen: Seen) -> list[str]:

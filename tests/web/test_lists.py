@@ -6,7 +6,7 @@ import pytest
 
 from celery_pgbeat.api import PgBeat
 from tests.harness.situations import BEAT, JOB, NOON, Situation, ago
-from tests.web.visitor import Visitor
+from tests.harness.visitor import Visitor
 
 
 @pytest.mark.parametrize(

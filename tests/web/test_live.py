@@ -12,7 +12,7 @@ from celery_pgbeat.errors import DatabaseUnavailable, PgBeatError
 from celery_pgbeat.web import dashboard
 from celery_pgbeat.web.shared import Pace, Shared, events
 from tests.harness.situations import NOON, Situation, ago
-from tests.web.visitor import Visitor
+from tests.harness.visitor import Visitor
 
 FAST = Pace(every=0.02, lasts=5.0, alive=60.0)
 

@@ -10,7 +10,7 @@ from click.testing import CliRunner
 
 from celery_pgbeat.cli import main
 from tests.harness.situations import NOON, Situation, ago
-from tests.web.visitor import Visitor
+from tests.harness.visitor import Visitor
 
 
 def test_where_all_is_well_it_says_so(well: Situation, visitor: Visitor) -> None:

@@ -8,7 +8,7 @@ from celery_pgbeat.api import PgBeat
 from celery_pgbeat.postgres.engine import normalise_url
 from celery_pgbeat.web import dashboard
 from tests.harness.situations import JOB, NOON, Situation, ago
-from tests.web.visitor import Visitor
+from tests.harness.visitor import Visitor
 
 PAGES = ("/", "/tasks", "/task?name=nightly", "/jobs", f"/job?id={JOB}", "/groups", "/work", "/nodes", "/problems")
 

@@ -10,7 +10,7 @@ import pytest
 from celery_pgbeat.web.pages import tasks as page
 from tests.harness.cost import slowness
 from tests.harness.situations import NOON, Situation, ago
-from tests.web.visitor import Seen, Visitor
+from tests.harness.visitor import Seen, Visitor
 
 
 def names(seen: Seen) -> list[str]:

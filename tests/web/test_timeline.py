@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 
 from tests.harness.situations import NOON, Situation, ago
-from tests.web.visitor import Seen, Visitor
+from tests.harness.visitor import Seen, Visitor
 
 
 def lanes(seen: Seen) -> list[str | None]:

@@ -9,7 +9,7 @@ import pytest
 from celery_pgbeat.api import PgBeat
 from celery_pgbeat.web import dashboard
 from tests.harness.situations import Situation
-from tests.web.visitor import Visitor
+from tests.harness.visitor import Visitor
 
 
 @pytest.fixture

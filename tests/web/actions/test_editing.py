@@ -14,7 +14,7 @@ from celery_pgbeat.web import dashboard
 from celery_pgbeat.web.actions.definition_fields import NAMES
 from celery_pgbeat.web.definition_form import REPLACING
 from tests.harness.situations import NOON, Situation
-from tests.web.visitor import Visitor, gone_to
+from tests.harness.visitor import Visitor, gone_to
 
 EDIT = "/edit?name=nightly"
 SAVED = "/task?name=nightly&done=edited"

@@ -7,7 +7,7 @@ import pytest
 from celery_pgbeat.api import PgBeat
 from tests.harness.session import Session
 from tests.harness.situations import JOB, NOON, Situation
-from tests.web.visitor import Visitor, gone_to
+from tests.harness.visitor import Visitor, gone_to
 
 # --- jobs
 

@@ -8,7 +8,7 @@ import pytest
 
 from celery_pgbeat.api import PeriodicTask, PgBeat
 from tests.harness.situations import Situation
-from tests.web.visitor import Visitor, gone_to
+from tests.harness.visitor import Visitor, gone_to
 
 TASK = "/task?name=nightly"
 

@@ -7,7 +7,7 @@ from sqlalchemy.engine import make_url
 from celery_pgbeat.web import dashboard
 from tests.harness.situations import Situation
 from tests.harness.transactions import Transaction
-from tests.web.visitor import Visitor
+from tests.harness.visitor import Visitor
 
 TASK = "/task?name=nightly"
 
