@@ -13,8 +13,8 @@ from typing import Any
 
 import click
 
-from celery_pgbeat.cli.lazy_group import LazyGroup
-from celery_pgbeat.cli.target import Target
+from celery_pgbeat.cli.command_line.lazy_group import LazyGroup
+from celery_pgbeat.cli.command_line.target import Target
 from celery_pgbeat.operations import operations_of
 from celery_pgbeat.redaction import hide_secret_settings
 

@@ -7,16 +7,16 @@ from typing import Any
 
 import click
 
-from celery_pgbeat.cli.completion import group_names, one_of, periodic_task_names, task_names, zone_names
-from celery_pgbeat.cli.differences import columns_as_dict, print_difference
-from celery_pgbeat.cli.failure import ApiCommand, Failure
-from celery_pgbeat.cli.instants import read_coming_instant
-from celery_pgbeat.cli.json_values import JSON_KINDS, json_value
-from celery_pgbeat.cli.known_tasks import tasks_of, warn_of_unknown
-from celery_pgbeat.cli.next_run import next_run_of, print_filled_in, print_next_run
-from celery_pgbeat.cli.no_beat import warn_without_beat
-from celery_pgbeat.cli.output import as_json, print_json, row_as_dict
-from celery_pgbeat.cli.target import Target
+from celery_pgbeat.cli.command_line.completion import group_names, one_of, periodic_task_names, task_names, zone_names
+from celery_pgbeat.cli.command_line.failure import ApiCommand, Failure
+from celery_pgbeat.cli.command_line.target import Target
+from celery_pgbeat.cli.exchange.differences import columns_as_dict, print_difference
+from celery_pgbeat.cli.options.instants import read_coming_instant
+from celery_pgbeat.cli.options.json_values import JSON_KINDS, json_value
+from celery_pgbeat.cli.output.known_tasks import tasks_of, warn_of_unknown
+from celery_pgbeat.cli.output.next_run import next_run_of, print_filled_in, print_next_run
+from celery_pgbeat.cli.output.no_beat import warn_without_beat
+from celery_pgbeat.cli.output.values import as_json, print_json, row_as_dict
 from celery_pgbeat.columns import Column
 from celery_pgbeat.declare.columns import GIVEN
 from celery_pgbeat.redaction import ARGUMENTS, MASK

@@ -11,18 +11,18 @@ from zoneinfo import ZoneInfo
 import click
 
 from celery_pgbeat.choices import BackfillMode
-from celery_pgbeat.cli import confirmation
 from celery_pgbeat.cli.backfills import SUMMARY, as_pairs
-from celery_pgbeat.cli.choices import Choice
-from celery_pgbeat.cli.completion import periodic_task_names
-from celery_pgbeat.cli.confirmation import with_yes
-from celery_pgbeat.cli.failure import ApiCommand, Failure
-from celery_pgbeat.cli.instants import read_day_or_instant
-from celery_pgbeat.cli.no_beat import warn_without_beat
-from celery_pgbeat.cli.output import as_json, number, print_json, print_pairs
-from celery_pgbeat.cli.progress import Progress
-from celery_pgbeat.cli.target import Target
-from celery_pgbeat.cli.times import instant
+from celery_pgbeat.cli.command_line.completion import periodic_task_names
+from celery_pgbeat.cli.command_line.failure import ApiCommand, Failure
+from celery_pgbeat.cli.command_line.target import Target
+from celery_pgbeat.cli.options import confirmation
+from celery_pgbeat.cli.options.choices import Choice
+from celery_pgbeat.cli.options.confirmation import with_yes
+from celery_pgbeat.cli.options.instants import read_day_or_instant
+from celery_pgbeat.cli.output.no_beat import warn_without_beat
+from celery_pgbeat.cli.output.progress import Progress
+from celery_pgbeat.cli.output.times import instant
+from celery_pgbeat.cli.output.values import as_json, number, print_json, print_pairs
 from celery_pgbeat.typed_instants import DAYS
 
 if TYPE_CHECKING:

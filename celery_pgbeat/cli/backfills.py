@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, get_args
 import click
 
 from celery_pgbeat.choices import BackfillState
-from celery_pgbeat.cli.choices import Choice
-from celery_pgbeat.cli.completion import periodic_task_names
-from celery_pgbeat.cli.failure import ApiCommand
-from celery_pgbeat.cli.filters import with_limit
-from celery_pgbeat.cli.ids import SHORT
-from celery_pgbeat.cli.output import as_json, print_json, say_if_more, text
-from celery_pgbeat.cli.table import Column, print_table
-from celery_pgbeat.cli.target import Target
-from celery_pgbeat.cli.times import with_utc
+from celery_pgbeat.cli.command_line.completion import periodic_task_names
+from celery_pgbeat.cli.command_line.failure import ApiCommand
+from celery_pgbeat.cli.command_line.target import Target
+from celery_pgbeat.cli.options.choices import Choice
+from celery_pgbeat.cli.options.filters import with_limit
+from celery_pgbeat.cli.options.ids import SHORT
+from celery_pgbeat.cli.output.table import Column, print_table
+from celery_pgbeat.cli.output.times import with_utc
+from celery_pgbeat.cli.output.values import as_json, print_json, say_if_more, text
 
 if TYPE_CHECKING:
     from celery_pgbeat.api import Backfill

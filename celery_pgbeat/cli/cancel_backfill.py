@@ -7,11 +7,11 @@ from uuid import UUID
 
 import click
 
-from celery_pgbeat.cli.completion import running_backfills
-from celery_pgbeat.cli.failure import ApiCommand, Failure
-from celery_pgbeat.cli.ids import DIGITS, IdBeginning
-from celery_pgbeat.cli.output import as_json, number, print_result
-from celery_pgbeat.cli.target import Target
+from celery_pgbeat.cli.command_line.completion import running_backfills
+from celery_pgbeat.cli.command_line.failure import ApiCommand, Failure
+from celery_pgbeat.cli.command_line.target import Target
+from celery_pgbeat.cli.options.ids import DIGITS, IdBeginning
+from celery_pgbeat.cli.output.values import as_json, number, print_result
 
 if TYPE_CHECKING:
     from celery_pgbeat.api import PgBeat

@@ -7,8 +7,8 @@ from typing import Any
 
 import click
 
-from celery_pgbeat.cli.completion import periodic_task_names
-from celery_pgbeat.cli.lazy_group import LazyGroup
+from celery_pgbeat.cli.command_line.completion import periodic_task_names
+from celery_pgbeat.cli.command_line.lazy_group import LazyGroup
 from celery_pgbeat.operations import operations_of
 
 Completion = Callable[[click.Context, click.Parameter, str], list[Any]]

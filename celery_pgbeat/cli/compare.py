@@ -11,13 +11,13 @@ from zoneinfo import ZoneInfo
 
 import click
 
-from celery_pgbeat.cli.failure import ApiCommand, Failure
-from celery_pgbeat.cli.instants import read_instant
-from celery_pgbeat.cli.output import as_json, number, print_json, text
-from celery_pgbeat.cli.table import Column, print_table
-from celery_pgbeat.cli.target import Target
-from celery_pgbeat.cli.terminal import EMPTY
-from celery_pgbeat.cli.times import instant, with_utc
+from celery_pgbeat.cli.command_line.failure import ApiCommand, Failure
+from celery_pgbeat.cli.command_line.target import Target
+from celery_pgbeat.cli.options.instants import read_instant
+from celery_pgbeat.cli.output.table import Column, print_table
+from celery_pgbeat.cli.output.terminal import EMPTY
+from celery_pgbeat.cli.output.times import instant, with_utc
+from celery_pgbeat.cli.output.values import as_json, number, print_json, text
 
 if TYPE_CHECKING:
     from celery_pgbeat.moving.comparison import Compared

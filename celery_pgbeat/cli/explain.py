@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import click
 
-from celery_pgbeat.cli.completion import periodic_task_names
-from celery_pgbeat.cli.failure import ApiCommand
-from celery_pgbeat.cli.output import as_json, print_result
-from celery_pgbeat.cli.target import Target
-from celery_pgbeat.cli.times import localised, with_utc
+from celery_pgbeat.cli.command_line.completion import periodic_task_names
+from celery_pgbeat.cli.command_line.failure import ApiCommand
+from celery_pgbeat.cli.command_line.target import Target
+from celery_pgbeat.cli.output.times import localised, with_utc
+from celery_pgbeat.cli.output.values import as_json, print_result
 
 
 @click.command(cls=ApiCommand)

@@ -6,12 +6,12 @@ import sys
 
 import click
 
-from celery_pgbeat.cli.export_to import export_to
-from celery_pgbeat.cli.failure import ApiCommand
-from celery_pgbeat.cli.filters import with_like, with_managed_by
-from celery_pgbeat.cli.output import print_json, text
-from celery_pgbeat.cli.progress import Progress
-from celery_pgbeat.cli.target import Target
+from celery_pgbeat.cli.command_line.failure import ApiCommand
+from celery_pgbeat.cli.command_line.target import Target
+from celery_pgbeat.cli.exchange.export_to import export_to
+from celery_pgbeat.cli.options.filters import with_like, with_managed_by
+from celery_pgbeat.cli.output.progress import Progress
+from celery_pgbeat.cli.output.values import print_json, text
 from celery_pgbeat.moving.places import BACK
 
 

@@ -6,16 +6,16 @@ from shlex import quote
 
 import click
 
-from celery_pgbeat.cli.completion import periodic_task_names
-from celery_pgbeat.cli.failure import ApiCommand
-from celery_pgbeat.cli.graph_dot import dot_of
-from celery_pgbeat.cli.graph_lines import lines_of, runs_in_words
-from celery_pgbeat.cli.output import as_json, print_json, row_as_dict, say, text
-from celery_pgbeat.cli.states import OF_TASKS
-from celery_pgbeat.cli.table import Column, print_table
-from celery_pgbeat.cli.target import Target
-from celery_pgbeat.cli.terminal import EMPTY
-from celery_pgbeat.cli.times import localised, with_utc
+from celery_pgbeat.cli.command_line.completion import periodic_task_names
+from celery_pgbeat.cli.command_line.failure import ApiCommand
+from celery_pgbeat.cli.command_line.target import Target
+from celery_pgbeat.cli.output.graph_dot import dot_of
+from celery_pgbeat.cli.output.graph_lines import lines_of, runs_in_words
+from celery_pgbeat.cli.output.states import OF_TASKS
+from celery_pgbeat.cli.output.table import Column, print_table
+from celery_pgbeat.cli.output.terminal import EMPTY
+from celery_pgbeat.cli.output.times import localised, with_utc
+from celery_pgbeat.cli.output.values import as_json, print_json, row_as_dict, say, text
 
 COLUMNS = (
     Column("NAME", "name", lambda line: line.branch + text(line.node.name), whole=True),

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 import click
 
 from celery_pgbeat.api.groups import GroupStatus, TaskGroup
-from celery_pgbeat.cli.failure import ApiCommand
-from celery_pgbeat.cli.output import as_json, print_json, row_as_dict, text
-from celery_pgbeat.cli.table import Column, print_table
-from celery_pgbeat.cli.target import Target
+from celery_pgbeat.cli.command_line.failure import ApiCommand
+from celery_pgbeat.cli.command_line.target import Target
+from celery_pgbeat.cli.output.table import Column, print_table
+from celery_pgbeat.cli.output.values import as_json, print_json, row_as_dict, text
 from celery_pgbeat.suggestions import did_you_mean
 
 if TYPE_CHECKING:

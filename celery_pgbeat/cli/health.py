@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from celery_pgbeat.cli.choices import Choice
-from celery_pgbeat.cli.failure import UNHEALTHY, ApiCommand, said_by_postgres
-from celery_pgbeat.cli.no_beat import without_beat
-from celery_pgbeat.cli.output import as_json, print_json
-from celery_pgbeat.cli.refused import print_refused
-from celery_pgbeat.cli.table import Column, print_table
-from celery_pgbeat.cli.target import Target
+from celery_pgbeat.cli.command_line.failure import UNHEALTHY, ApiCommand, said_by_postgres
+from celery_pgbeat.cli.command_line.target import Target
+from celery_pgbeat.cli.options.choices import Choice
+from celery_pgbeat.cli.output.no_beat import without_beat
+from celery_pgbeat.cli.output.refused import print_refused
+from celery_pgbeat.cli.output.table import Column, print_table
+from celery_pgbeat.cli.output.values import as_json, print_json
 from celery_pgbeat.errors import DatabaseUnavailable, PgBeatError
 from celery_pgbeat.node import NodeId
 from celery_pgbeat.redaction import broker_error

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any, TextIO, cast
 
 import click
 
-from celery_pgbeat.cli.confirmation import confirm, with_yes
-from celery_pgbeat.cli.differences import columns_as_dict, print_difference
-from celery_pgbeat.cli.due_together import OF_TIMES, warn_of_due_together
-from celery_pgbeat.cli.failure import ApiCommand
-from celery_pgbeat.cli.known_tasks import tasks_of, warn_of_unknown
-from celery_pgbeat.cli.output import as_json, number, print_json
-from celery_pgbeat.cli.progress import Progress
-from celery_pgbeat.cli.target import Target
+from celery_pgbeat.cli.command_line.failure import ApiCommand
+from celery_pgbeat.cli.command_line.target import Target
+from celery_pgbeat.cli.exchange.differences import columns_as_dict, print_difference
+from celery_pgbeat.cli.exchange.due_together import OF_TIMES, warn_of_due_together
+from celery_pgbeat.cli.options.confirmation import confirm, with_yes
+from celery_pgbeat.cli.output.known_tasks import tasks_of, warn_of_unknown
+from celery_pgbeat.cli.output.progress import Progress
+from celery_pgbeat.cli.output.values import as_json, number, print_json
 from celery_pgbeat.columns import PUBLIC
 from celery_pgbeat.moving.places import PLACES
 
@@ -112,7 +112,7 @@ def import_(
 
 
 def _move_in(kind: str, source: str | None, given: dict[str, Any], **flags: Any) -> None:
-    from celery_pgbeat.cli.moving import move_in
+    from celery_pgbeat.cli.exchange.move_in import move_in
     from celery_pgbeat.moving.kind import Request
     from celery_pgbeat.moving.registry import kind_named
 

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from celery_pgbeat.cli.failure import ApiCommand
-from celery_pgbeat.cli.ids import IdBeginning, row_of_job
-from celery_pgbeat.cli.job_columns import JobAt, job_as_dict
-from celery_pgbeat.cli.output import as_json, print_json, print_pairs, text
-from celery_pgbeat.cli.target import Target
-from celery_pgbeat.cli.times import duration, from_now, instant, with_utc
+from celery_pgbeat.cli.command_line.failure import ApiCommand
+from celery_pgbeat.cli.command_line.target import Target
+from celery_pgbeat.cli.options.ids import IdBeginning, row_of_job
+from celery_pgbeat.cli.output.job_columns import JobAt, job_as_dict
+from celery_pgbeat.cli.output.times import duration, from_now, instant, with_utc
+from celery_pgbeat.cli.output.values import as_json, print_json, print_pairs, text
 from celery_pgbeat.columns_of_job import PUBLIC
 from celery_pgbeat.redaction import MASK
 

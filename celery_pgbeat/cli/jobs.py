@@ -9,17 +9,17 @@ from uuid import UUID
 
 import click
 
-from celery_pgbeat.cli.choices import Choice
-from celery_pgbeat.cli.completion import periodic_task_names
-from celery_pgbeat.cli.failure import ApiCommand, Failure
-from celery_pgbeat.cli.filters import with_group_name_of_jobs, with_like, with_limit, with_queue, with_task
-from celery_pgbeat.cli.follow import follow_jobs, with_follow
-from celery_pgbeat.cli.instants import read_instant
-from celery_pgbeat.cli.job_columns import COLUMNS, STATES, JobAt, job_as_dict
-from celery_pgbeat.cli.output import as_json, print_json, say_if_more
-from celery_pgbeat.cli.table import print_table
-from celery_pgbeat.cli.target import Target
-from celery_pgbeat.cli.times import with_utc
+from celery_pgbeat.cli.command_line.completion import periodic_task_names
+from celery_pgbeat.cli.command_line.failure import ApiCommand, Failure
+from celery_pgbeat.cli.command_line.target import Target
+from celery_pgbeat.cli.options.choices import Choice
+from celery_pgbeat.cli.options.filters import with_group_name_of_jobs, with_like, with_limit, with_queue, with_task
+from celery_pgbeat.cli.options.follow import follow_jobs, with_follow
+from celery_pgbeat.cli.options.instants import read_instant
+from celery_pgbeat.cli.output.job_columns import COLUMNS, STATES, JobAt, job_as_dict
+from celery_pgbeat.cli.output.table import print_table
+from celery_pgbeat.cli.output.times import with_utc
+from celery_pgbeat.cli.output.values import as_json, print_json, say_if_more
 
 if TYPE_CHECKING:
     from celery_pgbeat.postgres.admin_queries import AdminQueries

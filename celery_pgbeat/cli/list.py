@@ -7,14 +7,21 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from celery_pgbeat.cli.failure import ApiCommand
-from celery_pgbeat.cli.filters import with_group_name, with_like, with_limit, with_managed_by, with_queue, with_task
-from celery_pgbeat.cli.output import as_json, print_json, row_as_dict, say_if_more, text
-from celery_pgbeat.cli.refused import as_row, print_refused
-from celery_pgbeat.cli.states import OF_JOBS, OF_TASKS
-from celery_pgbeat.cli.table import Column, print_table
-from celery_pgbeat.cli.target import Target
-from celery_pgbeat.cli.times import from_now, instant, localised, until_from_now, with_utc
+from celery_pgbeat.cli.command_line.failure import ApiCommand
+from celery_pgbeat.cli.command_line.target import Target
+from celery_pgbeat.cli.options.filters import (
+    with_group_name,
+    with_like,
+    with_limit,
+    with_managed_by,
+    with_queue,
+    with_task,
+)
+from celery_pgbeat.cli.output.refused import as_row, print_refused
+from celery_pgbeat.cli.output.states import OF_JOBS, OF_TASKS
+from celery_pgbeat.cli.output.table import Column, print_table
+from celery_pgbeat.cli.output.times import from_now, instant, localised, until_from_now, with_utc
+from celery_pgbeat.cli.output.values import as_json, print_json, row_as_dict, say_if_more, text
 
 if TYPE_CHECKING:
     from datetime import datetime

@@ -6,14 +6,14 @@ from collections.abc import Sequence
 
 import click
 
-from celery_pgbeat.cli.failure import ApiCommand
-from celery_pgbeat.cli.ids import SHORT
-from celery_pgbeat.cli.output import as_json, print_json, row_as_dict, text
-from celery_pgbeat.cli.owners import with_owner, with_roles
-from celery_pgbeat.cli.states import OF_JOBS
-from celery_pgbeat.cli.table import Column, print_table
-from celery_pgbeat.cli.target import Target
-from celery_pgbeat.cli.times import with_utc
+from celery_pgbeat.cli.command_line.failure import ApiCommand
+from celery_pgbeat.cli.command_line.target import Target
+from celery_pgbeat.cli.options.ids import SHORT
+from celery_pgbeat.cli.options.owners import with_owner, with_roles
+from celery_pgbeat.cli.output.states import OF_JOBS
+from celery_pgbeat.cli.output.table import Column, print_table
+from celery_pgbeat.cli.output.times import with_utc
+from celery_pgbeat.cli.output.values import as_json, print_json, row_as_dict, text
 
 COLUMNS = (
     Column("JOB", "id", short=lambda one: str(one.id)[:SHORT]),

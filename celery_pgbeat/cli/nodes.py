@@ -8,13 +8,13 @@ from typing import Any
 
 import click
 
-from celery_pgbeat.cli.choices import Choice
-from celery_pgbeat.cli.failure import ApiCommand
-from celery_pgbeat.cli.output import as_json, print_json, text
-from celery_pgbeat.cli.table import Column, print_table
-from celery_pgbeat.cli.target import Target
-from celery_pgbeat.cli.terminal import EMPTY
-from celery_pgbeat.cli.times import from_now, instant, with_utc
+from celery_pgbeat.cli.command_line.failure import ApiCommand
+from celery_pgbeat.cli.command_line.target import Target
+from celery_pgbeat.cli.options.choices import Choice
+from celery_pgbeat.cli.output.table import Column, print_table
+from celery_pgbeat.cli.output.terminal import EMPTY
+from celery_pgbeat.cli.output.times import from_now, instant, with_utc
+from celery_pgbeat.cli.output.values import as_json, print_json, text
 
 KEYS = ("id", "role", "hostname", "pid", "version", "started_at", "last_seen_at", "tracking", "mode", "alive", "jobs")
 

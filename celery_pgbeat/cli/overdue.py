@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import click
 
-from celery_pgbeat.cli.failure import ApiCommand
-from celery_pgbeat.cli.filters import with_limit
-from celery_pgbeat.cli.output import as_json, print_json, say_if_more, text
-from celery_pgbeat.cli.table import Column, print_table
-from celery_pgbeat.cli.target import Target
-from celery_pgbeat.cli.times import instant, localised, span, with_utc
+from celery_pgbeat.cli.command_line.failure import ApiCommand
+from celery_pgbeat.cli.command_line.target import Target
+from celery_pgbeat.cli.options.filters import with_limit
+from celery_pgbeat.cli.output.table import Column, print_table
+from celery_pgbeat.cli.output.times import instant, localised, span, with_utc
+from celery_pgbeat.cli.output.values import as_json, print_json, say_if_more, text
 
 COLUMNS = (
     Column("NAME", "name", lambda row: text(row["name"]), whole=True),

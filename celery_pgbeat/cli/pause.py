@@ -6,13 +6,13 @@ from datetime import datetime
 
 import click
 
-from celery_pgbeat.cli.chosen import choose, left_alone, one_name, spoken, with_names
-from celery_pgbeat.cli.confirmation import with_yes
-from celery_pgbeat.cli.failure import ApiCommand
-from celery_pgbeat.cli.instants import read_coming_instant
-from celery_pgbeat.cli.output import as_json, print_result
-from celery_pgbeat.cli.target import Target
-from celery_pgbeat.cli.times import instant, with_utc
+from celery_pgbeat.cli.command_line.failure import ApiCommand
+from celery_pgbeat.cli.command_line.target import Target
+from celery_pgbeat.cli.options.chosen import choose, left_alone, one_name, spoken, with_names
+from celery_pgbeat.cli.options.confirmation import with_yes
+from celery_pgbeat.cli.options.instants import read_coming_instant
+from celery_pgbeat.cli.output.times import instant, with_utc
+from celery_pgbeat.cli.output.values import as_json, print_result
 
 ALREADY = "paused already"
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import click
 
-from celery_pgbeat.cli.chosen import Chosen, choose, spoken, with_names
-from celery_pgbeat.cli.confirmation import confirm, with_yes
-from celery_pgbeat.cli.failure import ApiCommand
-from celery_pgbeat.cli.output import as_json, print_result
-from celery_pgbeat.cli.target import Target
+from celery_pgbeat.cli.command_line.failure import ApiCommand
+from celery_pgbeat.cli.command_line.target import Target
+from celery_pgbeat.cli.options.chosen import Chosen, choose, spoken, with_names
+from celery_pgbeat.cli.options.confirmation import confirm, with_yes
+from celery_pgbeat.cli.output.values import as_json, print_result
 
 
 @click.command(cls=ApiCommand)

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from celery_pgbeat.cli.chosen import choose, spoken, with_names
-from celery_pgbeat.cli.completion import zone_names
-from celery_pgbeat.cli.confirmation import confirm, is_terminal, with_yes
-from celery_pgbeat.cli.failure import ApiCommand, Failure
-from celery_pgbeat.cli.output import as_json, number, print_result, text
-from celery_pgbeat.cli.target import Target
-from celery_pgbeat.cli.times import instant, with_utc
+from celery_pgbeat.cli.command_line.completion import zone_names
+from celery_pgbeat.cli.command_line.failure import ApiCommand, Failure
+from celery_pgbeat.cli.command_line.target import Target
+from celery_pgbeat.cli.options.chosen import choose, spoken, with_names
+from celery_pgbeat.cli.options.confirmation import confirm, is_terminal, with_yes
+from celery_pgbeat.cli.output.times import instant, with_utc
+from celery_pgbeat.cli.output.values import as_json, number, print_result, text
 
 if TYPE_CHECKING:
     from celery_pgbeat.postgres.admin_queries import AdminQueries

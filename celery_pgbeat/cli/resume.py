@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from celery_pgbeat.cli.chosen import choose, left_alone, one_name, spoken, with_names
-from celery_pgbeat.cli.confirmation import with_yes
-from celery_pgbeat.cli.failure import ApiCommand
-from celery_pgbeat.cli.output import as_json, print_result, text
-from celery_pgbeat.cli.target import Target
+from celery_pgbeat.cli.command_line.failure import ApiCommand
+from celery_pgbeat.cli.command_line.target import Target
+from celery_pgbeat.cli.options.chosen import choose, left_alone, one_name, spoken, with_names
+from celery_pgbeat.cli.options.confirmation import with_yes
+from celery_pgbeat.cli.output.values import as_json, print_result, text
 
 if TYPE_CHECKING:
     from celery_pgbeat.columns import PeriodicTask

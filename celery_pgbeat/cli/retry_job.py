@@ -6,11 +6,11 @@ from datetime import timedelta
 
 import click
 
-from celery_pgbeat.cli.failure import ApiCommand
-from celery_pgbeat.cli.ids import IdBeginning, id_of_job
-from celery_pgbeat.cli.output import as_json, row_as_dict, text
-from celery_pgbeat.cli.target import Target
-from celery_pgbeat.cli.waiting import report, with_wait
+from celery_pgbeat.cli.command_line.failure import ApiCommand
+from celery_pgbeat.cli.command_line.target import Target
+from celery_pgbeat.cli.options.ids import IdBeginning, id_of_job
+from celery_pgbeat.cli.options.waiting import report, with_wait
+from celery_pgbeat.cli.output.values import as_json, row_as_dict, text
 
 ARGUMENTS = {"job": "the arguments of that job", "periodic task": "the arguments that the periodic task has now"}
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import click
 
-from celery_pgbeat.cli.completion import periodic_task_names
-from celery_pgbeat.cli.confirmation import confirm, with_yes
-from celery_pgbeat.cli.differences import columns_as_dict, print_difference
-from celery_pgbeat.cli.failure import ApiCommand
-from celery_pgbeat.cli.next_run import print_next_run
-from celery_pgbeat.cli.output import as_json, print_json
-from celery_pgbeat.cli.target import Target
+from celery_pgbeat.cli.command_line.completion import periodic_task_names
+from celery_pgbeat.cli.command_line.failure import ApiCommand
+from celery_pgbeat.cli.command_line.target import Target
+from celery_pgbeat.cli.exchange.differences import columns_as_dict, print_difference
+from celery_pgbeat.cli.options.confirmation import confirm, with_yes
+from celery_pgbeat.cli.output.next_run import print_next_run
+from celery_pgbeat.cli.output.values import as_json, print_json
 
 
 @click.command(cls=ApiCommand)

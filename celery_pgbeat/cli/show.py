@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from celery_pgbeat.cli.completion import periodic_task_names
-from celery_pgbeat.cli.failure import ApiCommand
-from celery_pgbeat.cli.job_columns import JobAt, job_as_dict, node_in_short
+from celery_pgbeat.cli.command_line.completion import periodic_task_names
+from celery_pgbeat.cli.command_line.failure import ApiCommand
+from celery_pgbeat.cli.command_line.target import Target
 from celery_pgbeat.cli.list import next_run_of, status_as_dict
-from celery_pgbeat.cli.output import as_json, print_json, print_pairs, row_as_dict, text
-from celery_pgbeat.cli.target import Target
-from celery_pgbeat.cli.times import duration, from_now, instant, localised, with_utc
+from celery_pgbeat.cli.output.job_columns import JobAt, job_as_dict, node_in_short
+from celery_pgbeat.cli.output.times import duration, from_now, instant, localised, with_utc
+from celery_pgbeat.cli.output.values import as_json, print_json, print_pairs, row_as_dict, text
 
 if TYPE_CHECKING:
     from celery_pgbeat.api import Change, PeriodicTask, PgBeat

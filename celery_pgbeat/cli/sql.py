@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import click
 
-from celery_pgbeat.cli.failure import ApiCommand, Failure
-from celery_pgbeat.cli.output import as_json, print_json
-from celery_pgbeat.cli.target import Target
+from celery_pgbeat.cli.command_line.failure import ApiCommand, Failure
+from celery_pgbeat.cli.command_line.target import Target
+from celery_pgbeat.cli.output.values import as_json, print_json
 
 
 @click.command(cls=ApiCommand)

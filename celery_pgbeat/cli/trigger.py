@@ -7,14 +7,14 @@ from typing import Any
 
 import click
 
-from celery_pgbeat.cli.chosen import choose, one_name, spoken, with_names
-from celery_pgbeat.cli.confirmation import with_yes
-from celery_pgbeat.cli.failure import ApiCommand, Failure
-from celery_pgbeat.cli.json_values import json_value
-from celery_pgbeat.cli.no_beat import warn_without_beat
-from celery_pgbeat.cli.output import as_json, print_result, text
-from celery_pgbeat.cli.target import Target
-from celery_pgbeat.cli.waiting import report, with_wait
+from celery_pgbeat.cli.command_line.failure import ApiCommand, Failure
+from celery_pgbeat.cli.command_line.target import Target
+from celery_pgbeat.cli.options.chosen import choose, one_name, spoken, with_names
+from celery_pgbeat.cli.options.confirmation import with_yes
+from celery_pgbeat.cli.options.json_values import json_value
+from celery_pgbeat.cli.options.waiting import report, with_wait
+from celery_pgbeat.cli.output.no_beat import warn_without_beat
+from celery_pgbeat.cli.output.values import as_json, print_result, text
 from celery_pgbeat.columns import PUBLIC
 
 

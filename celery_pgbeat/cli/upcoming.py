@@ -10,15 +10,15 @@ from zoneinfo import ZoneInfo
 import click
 
 from celery_pgbeat.api.graph import after_in_words
-from celery_pgbeat.cli.completion import periodic_task_names, zone_names
-from celery_pgbeat.cli.failure import ApiCommand
-from celery_pgbeat.cli.instant_table import print_instants
-from celery_pgbeat.cli.instants import read_coming_instant
-from celery_pgbeat.cli.output import as_json, print_json, print_pairs, say_if_more, text
-from celery_pgbeat.cli.table import Column, print_table
-from celery_pgbeat.cli.target import Target
-from celery_pgbeat.cli.terminal import EMPTY
-from celery_pgbeat.cli.times import both_as_dict, from_now, in_zone, instant, localised, with_utc
+from celery_pgbeat.cli.command_line.completion import periodic_task_names, zone_names
+from celery_pgbeat.cli.command_line.failure import ApiCommand
+from celery_pgbeat.cli.command_line.target import Target
+from celery_pgbeat.cli.options.instants import read_coming_instant
+from celery_pgbeat.cli.output.instant_table import print_instants
+from celery_pgbeat.cli.output.table import Column, print_table
+from celery_pgbeat.cli.output.terminal import EMPTY
+from celery_pgbeat.cli.output.times import both_as_dict, from_now, in_zone, instant, localised, with_utc
+from celery_pgbeat.cli.output.values import as_json, print_json, print_pairs, say_if_more, text
 
 if TYPE_CHECKING:
     from celery_pgbeat.api import PeriodicTask, PgBeat, Upcoming

@@ -7,13 +7,13 @@ from zoneinfo import ZoneInfo
 
 import click
 
-from celery_pgbeat.cli.choices import Choice
-from celery_pgbeat.cli.completion import zone_names
-from celery_pgbeat.cli.failure import ApiCommand, Failure, failure_of
-from celery_pgbeat.cli.instants import read_coming_instant
-from celery_pgbeat.cli.output import as_json, print_json
-from celery_pgbeat.cli.target import Target
-from celery_pgbeat.cli.times import in_utc
+from celery_pgbeat.cli.command_line.completion import zone_names
+from celery_pgbeat.cli.command_line.failure import ApiCommand, Failure, failure_of
+from celery_pgbeat.cli.command_line.target import Target
+from celery_pgbeat.cli.options.choices import Choice
+from celery_pgbeat.cli.options.instants import read_coming_instant
+from celery_pgbeat.cli.output.times import in_utc
+from celery_pgbeat.cli.output.values import as_json, print_json
 from celery_pgbeat.errors import InvalidSchedule
 
 
@@ -57,7 +57,7 @@ def validate(
 
     For a cron text it also shows the first instant at which croniter, the library of Airflow and others, would differ.
     """
-    from celery_pgbeat.cli.outlook import Outlook, WindowsOutlook
+    from celery_pgbeat.cli.output.outlook import Outlook, WindowsOutlook
     from celery_pgbeat.croniter_comparison import compare_with_croniter
     from celery_pgbeat.schedules import parse, parse_windows
     from celery_pgbeat.schedules.wallclock.instants import as_utc

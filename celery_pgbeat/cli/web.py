@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from celery_pgbeat.cli.failure import ApiCommand, Failure, WrongSettings
-from celery_pgbeat.cli.target import Target
+from celery_pgbeat.cli.command_line.failure import ApiCommand, Failure, WrongSettings
+from celery_pgbeat.cli.command_line.target import Target
 
 if TYPE_CHECKING:
     from celery_pgbeat.api import PgBeat

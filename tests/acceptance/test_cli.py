@@ -18,7 +18,7 @@ import pytest
 from click.testing import CliRunner
 
 from celery_pgbeat.cli import main
-from celery_pgbeat.cli.no_beat import START
+from celery_pgbeat.cli.output.no_beat import START
 from celery_pgbeat.postgres.migrate import migrations
 from tests.harness.processes import APP, ROOT, Cluster
 from tests.harness.rows import insert, jobs, row, sql

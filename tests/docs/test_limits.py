@@ -7,7 +7,7 @@ import re
 from celery_pgbeat.api import importing
 from celery_pgbeat.beat import entries, log_throttle
 from celery_pgbeat.beat.decide import dispatcher, planner
-from celery_pgbeat.cli import table
+from celery_pgbeat.cli.output import table
 from celery_pgbeat.columns import CENTURY, YEAR
 from celery_pgbeat.declare import columns, definition, options, texts
 from celery_pgbeat.measures import alarm, counting, gauges, webhook

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from celery_pgbeat.api import Backfill, PgBeat
-from celery_pgbeat.cli import confirmation
+from celery_pgbeat.cli.options import confirmation
 from celery_pgbeat.errors import BackfillOver, InvalidPeriodicTask, UnknownBackfill
 from tests.harness.shell import Run
 from tests.harness.situations import NOON, Situation

@@ -11,9 +11,9 @@ import pytest
 from click.testing import CliRunner, Result
 
 from celery_pgbeat.cli import main
-from celery_pgbeat.cli.job_columns import COLUMNS as OF_JOBS
-from celery_pgbeat.cli.table import Column
-from celery_pgbeat.cli.terminal import columns_of
+from celery_pgbeat.cli.output.job_columns import COLUMNS as OF_JOBS
+from celery_pgbeat.cli.output.table import Column
+from celery_pgbeat.cli.output.terminal import columns_of
 from tests.harness.cli_shapes import SHAPES, WITH_WORDS, fault
 from tests.harness.every_state import ERROR, FINAL, LONG, fill
 from tests.harness.session import Session
@@ -42,7 +42,7 @@ def run(session: Session, shared_database: str) -> Run:
 @pytest.fixture
 def terminal(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
     """Make a function that lets stdout be a terminal of a width."""
-    modules = [import_module(f"celery_pgbeat.cli.{name}") for name in ("table", "output", "top")]
+    modules = [import_module(f"celery_pgbeat.cli.{name}") for name in ("output.table", "output.values", "top")]
 
     def of_width(width: int) -> None:
         for module in modules:

@@ -17,7 +17,7 @@ from sqlalchemy.engine import make_url
 
 import celery_pgbeat
 from celery_pgbeat.cli import main
-from celery_pgbeat.cli.rights import NEEDS
+from celery_pgbeat.cli.command_line.rights import NEEDS
 from celery_pgbeat.declare import define
 from celery_pgbeat.declare.sendable import check_sendable
 from celery_pgbeat.errors import InvalidPeriodicTask

@@ -12,8 +12,9 @@ import pytest
 from click.testing import CliRunner, Result
 
 from celery_pgbeat.api import PgBeat
-from celery_pgbeat.cli import COMMANDS, confirmation, main
-from celery_pgbeat.cli.no_beat import START
+from celery_pgbeat.cli import COMMANDS, main
+from celery_pgbeat.cli.options import confirmation
+from celery_pgbeat.cli.output.no_beat import START
 from celery_pgbeat.postgres.engine import normalise_url
 from tests.harness.cli_shapes import SHAPES, fault
 from tests.harness.role import Role

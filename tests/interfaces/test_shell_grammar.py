@@ -17,7 +17,8 @@ from click.shell_completion import ShellComplete
 from click.testing import CliRunner, Result
 
 from celery_pgbeat.api import PgBeat
-from celery_pgbeat.cli import confirmation, main
+from celery_pgbeat.cli import main
+from celery_pgbeat.cli.options import confirmation
 from celery_pgbeat.errors import GroupInUse, InvalidPeriodicTask, UnknownGroup, UnknownPeriodicTask
 from tests.harness.session import Session
 from tests.harness.shell import Run
@@ -40,7 +41,7 @@ def run(migrated_database: str) -> Run:
 @pytest.fixture
 def terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(confirmation, "is_terminal", lambda: True)
-    monkeypatch.setattr("celery_pgbeat.cli.chosen.is_terminal", lambda: True)
+    monkeypatch.setattr("celery_pgbeat.cli.options.chosen.is_terminal", lambda: True)
 
 
 def paused(session: Session) -> list[str]:

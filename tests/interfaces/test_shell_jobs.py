@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from celery_pgbeat.api import PgBeat
-from celery_pgbeat.cli import follow, waiting
+from celery_pgbeat.cli.options import follow, waiting
 from celery_pgbeat.errors import DatabaseUnavailable
 from celery_pgbeat.postgres.admin_queries import AdminQueries
 from tests.harness.session import Session

@@ -9,10 +9,11 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from celery_pgbeat.cli import confirmation, main
+from celery_pgbeat.cli import main
 from celery_pgbeat.cli.demo.queries import Held
 from celery_pgbeat.cli.demo.scenario import DemoFault
 from celery_pgbeat.cli.demo.view import Beat, Tick, View
+from celery_pgbeat.cli.options import confirmation
 
 NOW = datetime(2026, 12, 7, 3, tzinfo=timezone.utc)
 TICK = Tick("clean-up-sessions", "Python", "R/2026-12-07T03:00:00Z/PT2S", NOW, "beat-1", "succeeded", timedelta(0, 0.5))

@@ -17,7 +17,7 @@ from celery_pgbeat.cli import doctor as command
 from celery_pgbeat.cli import main
 from celery_pgbeat.cli.doctor import Examination, app, schema, storage, work
 from celery_pgbeat.cli.doctor.finding import ERROR, NOTE, WARNING, Finding
-from celery_pgbeat.cli.output import number
+from celery_pgbeat.cli.output.values import number
 from celery_pgbeat.errors import DatabaseUnavailable, SchemaMissing
 from celery_pgbeat.settings import Settings
 

@@ -18,9 +18,10 @@ from hypothesis import strategies as st
 
 from celery_pgbeat.api.exchange import EMPTY, INSTANTS, SPANS, differences, line_of, spoken_value
 from celery_pgbeat.api.importing import Importer
-from celery_pgbeat.cli import confirmation, main
-from celery_pgbeat.cli.differences import print_difference
-from celery_pgbeat.cli.progress import Progress
+from celery_pgbeat.cli import main
+from celery_pgbeat.cli.exchange.differences import print_difference
+from celery_pgbeat.cli.options import confirmation
+from celery_pgbeat.cli.output.progress import Progress
 from celery_pgbeat.columns import DECLARED
 from celery_pgbeat.declare.columns import READERS
 from celery_pgbeat.declare.definition import record_of

@@ -17,7 +17,7 @@ from click.testing import CliRunner, Result
 from celery_pgbeat import __version__
 from celery_pgbeat.api import PgBeat
 from celery_pgbeat.cli import COMMANDS, SECTIONS, main, pgbeat
-from celery_pgbeat.cli.target import Target
+from celery_pgbeat.cli.command_line.target import Target
 from celery_pgbeat.name_patterns import like
 from celery_pgbeat.typed_instants import parse_instant
 
@@ -233,7 +233,7 @@ def test_a_bare_span_ends_a_pause_in_the_future(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_today_is_the_day_where_the_app_is(shop: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    from celery_pgbeat.cli import instants
+    from celery_pgbeat.cli.options import instants
 
     class Clock(datetime):
         @classmethod

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from celery_pgbeat.cli.output import lines_of
-from celery_pgbeat.cli.table import MOST_BENEATH, Column, Table, lay_out
-from celery_pgbeat.cli.terminal import columns_of, cut, wrapped
+from celery_pgbeat.cli.output.table import MOST_BENEATH, Column, Table, lay_out
+from celery_pgbeat.cli.output.terminal import columns_of, cut, wrapped
+from celery_pgbeat.cli.output.values import lines_of
 
 WIDTHS = (40, 80, 100, 120, 200)
 LETTERS = st.text(st.characters(exclude_categories=("C", "Z", "M")), min_size=1, max_size=150)

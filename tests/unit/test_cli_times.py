@@ -10,7 +10,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from celery_pgbeat.cli.times import duration, from_now, instant, localised, span, until_from_now, with_utc
+from celery_pgbeat.cli.output.times import duration, from_now, instant, localised, span, until_from_now, with_utc
 
 NOW = datetime(2026, 12, 7, 3, tzinfo=timezone.utc)
 

@@ -11,7 +11,7 @@ from click.testing import CliRunner
 
 from celery_pgbeat.cli import main
 from celery_pgbeat.cli import top as command
-from celery_pgbeat.cli.screen import Screen
+from celery_pgbeat.cli.output.screen import Screen
 from celery_pgbeat.cli.top.frame import Frame
 from celery_pgbeat.errors import DatabaseUnavailable
 

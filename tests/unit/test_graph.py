@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from celery_pgbeat.api.graph import Graph, GraphNode, after_in_words, in_order, read_graph
-from celery_pgbeat.cli.graph_dot import dot_of, identifier, label
-from celery_pgbeat.cli.graph_lines import DEEPEST, lines_of, runs_in_words
+from celery_pgbeat.cli.output.graph_dot import dot_of, identifier, label
+from celery_pgbeat.cli.output.graph_lines import DEEPEST, lines_of, runs_in_words
 
 LONG = 3_000  # longer than Python's stack is deep
 DIAMOND = {"extract": None, "load": ["extract"], "clean": ["extract"], "report": ["load", "clean"], "mail": ["report"]}

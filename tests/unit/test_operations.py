@@ -12,7 +12,7 @@ import pytest
 from celery_pgbeat import operations
 from celery_pgbeat.api import PgBeat
 from celery_pgbeat.cli import main
-from celery_pgbeat.cli.operation_command import command_of
+from celery_pgbeat.cli.command_line.operation_command import command_of
 from celery_pgbeat.operations import OPERATIONS, Operation
 from celery_pgbeat.web.actions.operation import action_of
 

@@ -21,7 +21,7 @@ from celery_pgbeat.api.exchange import EMPTY, differences, line_of
 from celery_pgbeat.beat.entries import RowEntry
 from celery_pgbeat.beat.send.messages import JobEntry, Refusal, Refused, options_of
 from celery_pgbeat.cli import main
-from celery_pgbeat.cli.output import row_as_dict
+from celery_pgbeat.cli.output.values import row_as_dict
 from celery_pgbeat.columns import PeriodicTask
 from celery_pgbeat.declare import define
 from celery_pgbeat.errors import InvalidPeriodicTask

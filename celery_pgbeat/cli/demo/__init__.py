@@ -12,10 +12,10 @@ from contextlib import suppress
 import click
 from click.core import ParameterSource
 
-from celery_pgbeat.cli.confirmation import confirm, with_yes
-from celery_pgbeat.cli.failure import ApiCommand
-from celery_pgbeat.cli.output import as_json, print_json
-from celery_pgbeat.cli.target import Target
+from celery_pgbeat.cli.command_line.failure import ApiCommand
+from celery_pgbeat.cli.command_line.target import Target
+from celery_pgbeat.cli.options.confirmation import confirm, with_yes
+from celery_pgbeat.cli.output.values import as_json, print_json
 
 
 @click.command(cls=ApiCommand)
@@ -44,7 +44,7 @@ def demo(ctx: click.Context, seconds: int, keep: bool, web: bool, broker: str | 
     from celery_pgbeat.cli.demo.processes import Processes
     from celery_pgbeat.cli.demo.scenario import Scenario
     from celery_pgbeat.cli.demo.servers import Servers
-    from celery_pgbeat.cli.screen import Screen
+    from celery_pgbeat.cli.output.screen import Screen
     from celery_pgbeat.environment import variable
     from celery_pgbeat.postgres.engine import masked, normalise_url
     from celery_pgbeat.redaction import masked_broker

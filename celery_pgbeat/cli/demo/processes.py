@@ -6,9 +6,9 @@ import os
 import re
 from types import TracebackType
 
+from celery_pgbeat.cli.command_line.failure import Failure
 from celery_pgbeat.cli.demo.process import QUEUE, DemoProcess
 from celery_pgbeat.cli.demo.servers import Servers
-from celery_pgbeat.cli.failure import Failure
 
 BEATS = 3
 SLOTS = 3  # of the worker; one of them is often taken by the slow task

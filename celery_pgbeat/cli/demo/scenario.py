@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 from typing import Any
 
+from celery_pgbeat.cli.command_line.failure import Failure
 from celery_pgbeat.cli.demo import intro
 from celery_pgbeat.cli.demo.process import DemoProcess
 from celery_pgbeat.cli.demo.processes import LEASE, Processes
@@ -19,9 +20,8 @@ from celery_pgbeat.cli.demo.proof import Proof, Row, count, due_between, schedul
 from celery_pgbeat.cli.demo.queries import DemoQueries, Held, pid_of
 from celery_pgbeat.cli.demo.servers import Servers
 from celery_pgbeat.cli.demo.view import Beat, Tick, View, stamp
-from celery_pgbeat.cli.failure import Failure
-from celery_pgbeat.cli.output import number
-from celery_pgbeat.cli.screen import Screen
+from celery_pgbeat.cli.output.screen import Screen
+from celery_pgbeat.cli.output.values import number
 
 START_TIMEOUT = 60.0  # seconds in which all processes must announce themselves; a busy machine needs many
 CATCH_WITHIN = 5.0  # seconds of looking for a beat that holds rows or jobs

@@ -14,7 +14,7 @@ from kombu.connection import Connection
 from kombu.entity import Exchange, Queue
 from kombu.transport import redis
 
-from celery_pgbeat.cli.failure import Failure
+from celery_pgbeat.cli.command_line.failure import Failure
 from celery_pgbeat.embedded import Postgres, Valkey
 from celery_pgbeat.embedded.postgres import find_binaries
 from celery_pgbeat.postgres.database import Database

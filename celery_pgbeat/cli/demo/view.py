@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from celery_pgbeat.cli.table import Column, lay_out
-from celery_pgbeat.cli.terminal import EMPTY
+from celery_pgbeat.cli.output.table import Column, lay_out
+from celery_pgbeat.cli.output.terminal import EMPTY
 
 COLOURS = {"killed": "red", "frozen": "yellow"}
 BEAT = "{:<8} pid {:<8} {:<8} {:>6} sent"

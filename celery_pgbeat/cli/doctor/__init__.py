@@ -8,9 +8,9 @@ from typing import Any
 
 import click
 
-from celery_pgbeat.cli.failure import ApiCommand, is_denied, said_by_postgres
-from celery_pgbeat.cli.output import as_json, print_json, say, text
-from celery_pgbeat.cli.target import Target
+from celery_pgbeat.cli.command_line.failure import ApiCommand, is_denied, said_by_postgres
+from celery_pgbeat.cli.command_line.target import Target
+from celery_pgbeat.cli.output.values import as_json, print_json, say, text
 
 COLOURS = {"error": "red", "warning": "yellow", "note": "cyan"}
 

@@ -9,7 +9,7 @@ from typing import Any
 from celery_pgbeat.beat.send import fanout
 from celery_pgbeat.beat.send.broker import CAUTION, CONNECT_TIMEOUT
 from celery_pgbeat.cli.doctor.finding import ERROR, NOTE, WARNING, Finding, named_and_counted
-from celery_pgbeat.cli.output import number
+from celery_pgbeat.cli.output.values import number
 from celery_pgbeat.declare import app_timezone
 from celery_pgbeat.declare.signature import mismatch
 from celery_pgbeat.errors import InvalidSetting

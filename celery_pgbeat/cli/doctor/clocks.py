@@ -13,8 +13,8 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from celery_pgbeat.api.ahead import planned_anew
 from celery_pgbeat.cli.doctor.finding import ERROR, WARNING, Finding
-from celery_pgbeat.cli.output import number, text
-from celery_pgbeat.cli.times import instant
+from celery_pgbeat.cli.output.times import instant
+from celery_pgbeat.cli.output.values import number, text
 from celery_pgbeat.errors import InvalidPeriodicTask, InvalidSchedule
 from celery_pgbeat.planning import Rules
 from celery_pgbeat.postgres.admin_queries import AdminQueries

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from datetime import datetime, timezone
 
 from celery_pgbeat.cli.doctor.finding import NOTE, Finding
-from celery_pgbeat.cli.output import number
-from celery_pgbeat.cli.times import instant
+from celery_pgbeat.cli.output.times import instant
+from celery_pgbeat.cli.output.values import number
 from celery_pgbeat.croniter_comparison import Difference, compare_with_croniter
 from celery_pgbeat.errors import InvalidSchedule
 from celery_pgbeat.postgres.admin_queries import AdminQueries

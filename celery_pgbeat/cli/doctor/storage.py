@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from datetime import timedelta
 
 from celery_pgbeat.cli.doctor.finding import ERROR, NOTE, WARNING, Finding
-from celery_pgbeat.cli.output import number
+from celery_pgbeat.cli.output.values import number
 from celery_pgbeat.postgres.admin_queries import AdminQueries
 from celery_pgbeat.settings import Settings
 

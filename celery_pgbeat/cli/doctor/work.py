@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 
 from celery_pgbeat import __version__
 from celery_pgbeat.cli.doctor.finding import ERROR, NOTE, WARNING, Finding
-from celery_pgbeat.cli.due_together import MANY
-from celery_pgbeat.cli.no_beat import without_beat
-from celery_pgbeat.cli.output import number, text
-from celery_pgbeat.cli.times import instant
+from celery_pgbeat.cli.exchange.due_together import MANY
+from celery_pgbeat.cli.output.no_beat import without_beat
+from celery_pgbeat.cli.output.times import instant
+from celery_pgbeat.cli.output.values import number, text
 from celery_pgbeat.postgres.admin_queries import AdminQueries
 
 PLANNING = timedelta(minutes=10)  # in which living beats plan the rows of a large import

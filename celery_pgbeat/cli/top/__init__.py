@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from celery_pgbeat.cli.failure import ApiCommand
-from celery_pgbeat.cli.keys import quit_key
-from celery_pgbeat.cli.output import as_json, print_json
-from celery_pgbeat.cli.screen import Screen
-from celery_pgbeat.cli.target import Target
-from celery_pgbeat.cli.terminal import cut, terminal_width
-from celery_pgbeat.cli.times import with_utc
+from celery_pgbeat.cli.command_line.failure import ApiCommand
+from celery_pgbeat.cli.command_line.target import Target
+from celery_pgbeat.cli.output.keys import quit_key
+from celery_pgbeat.cli.output.screen import Screen
+from celery_pgbeat.cli.output.terminal import cut, terminal_width
+from celery_pgbeat.cli.output.times import with_utc
+from celery_pgbeat.cli.output.values import as_json, print_json
 
 if TYPE_CHECKING:
     from celery_pgbeat.cli.top.frame import Frame

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from celery_pgbeat.cli.job_columns import node_in_short
-from celery_pgbeat.cli.output import number, text
-from celery_pgbeat.cli.table import Column, lay_out
-from celery_pgbeat.cli.terminal import EMPTY
-from celery_pgbeat.cli.times import from_now, instant, span
+from celery_pgbeat.cli.output.job_columns import node_in_short
+from celery_pgbeat.cli.output.table import Column, lay_out
+from celery_pgbeat.cli.output.terminal import EMPTY
+from celery_pgbeat.cli.output.times import from_now, instant, span
+from celery_pgbeat.cli.output.values import number, text
 
 Row = Mapping[str, Any]
 Line = tuple[str, str | None]

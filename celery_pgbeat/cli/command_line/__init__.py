@@ -1,0 +1,1 @@
+"""What makes commands of a command line: groups, the app and the database, errors, completion."""

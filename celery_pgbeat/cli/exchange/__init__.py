@@ -1,0 +1,1 @@
+"""What `import` and `export` need to carry definitions from and to files and other schedulers."""
