@@ -17,7 +17,7 @@ from types import NoneType
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from celery_pgbeat.choices import AfterCondition, BlackoutAction, Catchup, Dst, Kind, OnError, OnLost, Overlap, Tracking
-from celery_pgbeat.redaction import ARGUMENTS, MASK
+from celery_pgbeat.texts.redaction import ARGUMENTS, MASK
 
 YEAR = timedelta(days=366)  # the longest one; the '1 year' of Postgres, which has 360, is within it
 CENTURY = timedelta(days=36_000)  # as Postgres compares intervals: a hundred times twelve months of thirty days

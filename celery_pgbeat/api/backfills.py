@@ -18,9 +18,9 @@ from celery_pgbeat.planning import NOTHING, History, PlanningRow, Rules, range_o
 from celery_pgbeat.planning.backfill import MODES
 from celery_pgbeat.postgres.api_queries import ApiQueries
 from celery_pgbeat.postgres.beat_queries import as_history
-from celery_pgbeat.safe_text import in_short
 from celery_pgbeat.schedules import needs_zone, parse
 from celery_pgbeat.schedules.wallclock.zones import zone_named
+from celery_pgbeat.texts.safe_text import in_short
 
 SHOWN = 10  # occurrences that a preview lists
 PAGE = 10_000  # jobs of the history that are read per statement

@@ -10,9 +10,9 @@ from celery.app.defaults import DEFAULTS
 from celery.signals import beat_init, import_modules
 
 from celery_pgbeat.errors import PgBeatError
-from celery_pgbeat.our_scheduler import OURS, is_ours
 from celery_pgbeat.postgres.engine import masked, normalise_url
-from celery_pgbeat.redaction import hide_secret_settings
+from celery_pgbeat.settings.our_scheduler import OURS, is_ours
+from celery_pgbeat.texts.redaction import hide_secret_settings
 
 logger = logging.getLogger(__name__)
 WORKER = "celery_pgbeat.worker"

@@ -15,10 +15,10 @@ from celery_pgbeat.declare.columns import read_columns
 from celery_pgbeat.declare.definition import record_of
 from celery_pgbeat.declare.span import read_span
 from celery_pgbeat.errors import InvalidPeriodicTask
-from celery_pgbeat.plain_json import Unreadable
-from celery_pgbeat.redaction import ARGUMENTS, MASK
-from celery_pgbeat.safe_text import json_lines
 from celery_pgbeat.schedules.durations import spoken
+from celery_pgbeat.texts.plain_json import Unreadable
+from celery_pgbeat.texts.redaction import ARGUMENTS, MASK
+from celery_pgbeat.texts.safe_text import json_lines
 
 Record = dict[str, Any]
 Change = tuple[Any, Any]  # from, to

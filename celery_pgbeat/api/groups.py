@@ -10,7 +10,7 @@ from typing import Any
 from celery_pgbeat.declare.columns import read_count, read_group_name, read_switch
 from celery_pgbeat.declare.texts import read_text
 from celery_pgbeat.errors import InvalidPeriodicTask
-from celery_pgbeat.safe_text import in_short
+from celery_pgbeat.texts.safe_text import in_short
 
 # As rate_interval_of() in groups.sql: a number, then nothing (a second) or the unit of time.
 RATE = re.compile(r" *([0-9]{1,9}(?:[.][0-9]{1,9})?) *(?:/ *([smh]))? *")

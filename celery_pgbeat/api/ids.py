@@ -5,7 +5,7 @@ from __future__ import annotations
 from uuid import UUID
 
 from celery_pgbeat.errors import PgBeatError, UnknownBackfill, UnknownJob
-from celery_pgbeat.safe_text import in_short
+from celery_pgbeat.texts.safe_text import in_short
 
 
 def read_job_id(id: UUID | str) -> UUID:

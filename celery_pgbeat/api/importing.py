@@ -22,8 +22,8 @@ from celery_pgbeat.declare.definition import record_of
 from celery_pgbeat.errors import InvalidPeriodicTask, InvalidSchedule
 from celery_pgbeat.postgres.admin_queries import PAGE, AdminQueries
 from celery_pgbeat.postgres.spans import as_written
-from celery_pgbeat.safe_text import type_of
 from celery_pgbeat.settings import Settings
+from celery_pgbeat.texts.safe_text import type_of
 
 CODE = "code:"  # such an owner's rows are written by the beats, from the app's code
 OWNER = "api"  # of a line that names none

@@ -13,9 +13,9 @@ from celery_pgbeat.declare.columns import read_end
 from celery_pgbeat.declare.definition import read_arguments
 from celery_pgbeat.errors import InvalidPeriodicTask, UnknownPeriodicTask
 from celery_pgbeat.postgres.api_queries import ApiQueries, Row
-from celery_pgbeat.redaction import MASK
-from celery_pgbeat.safe_text import type_of
-from celery_pgbeat.suggestions import question
+from celery_pgbeat.texts.redaction import MASK
+from celery_pgbeat.texts.safe_text import type_of
+from celery_pgbeat.texts.suggestions import question
 
 KEYS_OF_A_JOB = ("name", "args", "kwargs")
 

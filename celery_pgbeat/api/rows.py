@@ -16,7 +16,7 @@ from celery_pgbeat.choices import BackfillMode, BackfillState
 from celery_pgbeat.columns import JSON_COLUMNS, PeriodicTask
 from celery_pgbeat.columns_of_job import UUID_COLUMNS, Job
 from celery_pgbeat.declare.call import plain
-from celery_pgbeat.plain_json import Unreadable
+from celery_pgbeat.texts.plain_json import Unreadable
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,10 +15,10 @@ from celery_pgbeat.api.groups import read_group
 from celery_pgbeat.declare.columns import read_group_name, read_windows
 from celery_pgbeat.declare.texts import read_text
 from celery_pgbeat.errors import InvalidPeriodicTask
-from celery_pgbeat.safe_text import in_short, json_lines
 from celery_pgbeat.schedules import parse_windows
 from celery_pgbeat.schedules.wallclock.zones import zone_named
-from celery_pgbeat.suggestions import did_you_mean
+from celery_pgbeat.texts.safe_text import in_short, json_lines
+from celery_pgbeat.texts.suggestions import did_you_mean
 
 COLUMNS: Mapping[str, tuple[str, ...]] = {
     "group": ("max_active", "ordered", "waits_for", "pause_on_failure", "rate_limit"),

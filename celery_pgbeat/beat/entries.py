@@ -23,11 +23,11 @@ from celery_pgbeat.beat.upkeep.code_schedules import CodeSchedules
 from celery_pgbeat.declare import app_timezone, timing_of
 from celery_pgbeat.declare.call import plain
 from celery_pgbeat.errors import InvalidPeriodicTask, PgBeatError, SchemaMissing
-from celery_pgbeat.plain_json import Unreadable, read_json
 from celery_pgbeat.postgres import migrate
 from celery_pgbeat.postgres.database import Database
-from celery_pgbeat.redaction import MASK
 from celery_pgbeat.schedules import Schedule, parse
+from celery_pgbeat.texts.plain_json import Unreadable, read_json
+from celery_pgbeat.texts.redaction import MASK
 
 logger = logging.getLogger(__name__)
 

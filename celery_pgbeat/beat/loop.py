@@ -29,10 +29,10 @@ from celery_pgbeat.beat.database_clock import boottime
 from celery_pgbeat.beat.steps import FIRST_PAUSE, LONGEST_PAUSE, OUTAGES, REMIND_EVERY, explained
 from celery_pgbeat.beat.wiring import Beat, Wiring
 from celery_pgbeat.errors import DatabaseBusy, DatabaseUnavailable, NotPermitted, SchemaTaken
-from celery_pgbeat.node import NodeId
 from celery_pgbeat.postgres import migrate
 from celery_pgbeat.postgres.database import Database
-from celery_pgbeat.threads import LastingThread
+from celery_pgbeat.process.node import NodeId
+from celery_pgbeat.process.threads import LastingThread
 
 logger = logging.getLogger(__name__)
 

@@ -36,11 +36,11 @@ from celery_pgbeat.beat.upkeep.tracking import Tracking
 from celery_pgbeat.declare import app_timezone
 from celery_pgbeat.measures.instruments import Instruments
 from celery_pgbeat.measures.observer import Observer
-from celery_pgbeat.node import NodeId
 from celery_pgbeat.planning import Rules
 from celery_pgbeat.postgres.beat_queries import BeatQueries
 from celery_pgbeat.postgres.database import Database
 from celery_pgbeat.postgres.listen import Wakeup
+from celery_pgbeat.process.node import NodeId
 from celery_pgbeat.settings import Settings
 
 

@@ -16,7 +16,7 @@ import click
 from celery_pgbeat.cli.command_line.lazy_group import LazyGroup
 from celery_pgbeat.cli.command_line.target import Target
 from celery_pgbeat.operations import operations_of
-from celery_pgbeat.redaction import hide_secret_settings
+from celery_pgbeat.texts.redaction import hide_secret_settings
 
 hide_secret_settings()  # before `celery report` shows the configuration
 

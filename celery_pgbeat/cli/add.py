@@ -19,7 +19,7 @@ from celery_pgbeat.cli.output.no_beat import warn_without_beat
 from celery_pgbeat.cli.output.values import as_json, print_json, row_as_dict
 from celery_pgbeat.columns import Column
 from celery_pgbeat.declare.columns import GIVEN
-from celery_pgbeat.redaction import ARGUMENTS, MASK
+from celery_pgbeat.texts.redaction import ARGUMENTS, MASK
 
 METAVARS = {"blackout": "WINDOW", "target": "NAME", "after": "NAME"}
 COMPLETIONS = {"timezone": zone_names, "group_name": group_names}

@@ -23,7 +23,7 @@ from celery_pgbeat.cli.output.no_beat import warn_without_beat
 from celery_pgbeat.cli.output.progress import Progress
 from celery_pgbeat.cli.output.times import instant
 from celery_pgbeat.cli.output.values import as_json, number, print_json, print_pairs
-from celery_pgbeat.typed_instants import DAYS
+from celery_pgbeat.texts.typed_instants import DAYS
 
 if TYPE_CHECKING:
     from celery_pgbeat.api import Backfill, BackfillPreview, PgBeat

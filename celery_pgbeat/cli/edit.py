@@ -17,7 +17,7 @@ from celery_pgbeat.cli.options.instants import read_coming_instant
 from celery_pgbeat.cli.output.next_run import print_next_run
 from celery_pgbeat.cli.output.values import as_json, print_json
 from celery_pgbeat.columns import DECLARED, Column
-from celery_pgbeat.suggestions import did_you_mean
+from celery_pgbeat.texts.suggestions import did_you_mean
 
 if TYPE_CHECKING:
     from celery_pgbeat.api import PeriodicTask

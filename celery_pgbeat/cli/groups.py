@@ -11,7 +11,7 @@ from celery_pgbeat.cli.command_line.failure import ApiCommand
 from celery_pgbeat.cli.command_line.target import Target
 from celery_pgbeat.cli.output.table import Column, print_table
 from celery_pgbeat.cli.output.values import as_json, print_json, row_as_dict, text
-from celery_pgbeat.suggestions import did_you_mean
+from celery_pgbeat.texts.suggestions import did_you_mean
 
 if TYPE_CHECKING:
     from celery_pgbeat.api import PgBeat

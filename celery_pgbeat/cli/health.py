@@ -16,8 +16,8 @@ from celery_pgbeat.cli.output.refused import print_refused
 from celery_pgbeat.cli.output.table import Column, print_table
 from celery_pgbeat.cli.output.values import as_json, print_json
 from celery_pgbeat.errors import DatabaseUnavailable, PgBeatError
-from celery_pgbeat.node import NodeId
-from celery_pgbeat.redaction import broker_error
+from celery_pgbeat.process.node import NodeId
+from celery_pgbeat.texts.redaction import broker_error
 
 if TYPE_CHECKING:
     from celery_pgbeat.api import PgBeat

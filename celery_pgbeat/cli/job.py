@@ -15,7 +15,7 @@ from celery_pgbeat.cli.output.job_columns import JobAt, job_as_dict
 from celery_pgbeat.cli.output.times import duration, from_now, instant, with_utc
 from celery_pgbeat.cli.output.values import as_json, print_json, print_pairs, text
 from celery_pgbeat.columns_of_job import PUBLIC
-from celery_pgbeat.redaction import MASK
+from celery_pgbeat.texts.redaction import MASK
 
 if TYPE_CHECKING:
     from celery_pgbeat.api import Job

@@ -58,8 +58,8 @@ def validate(
     For a cron text it also shows the first instant at which croniter, the library of Airflow and others, would differ.
     """
     from celery_pgbeat.cli.output.outlook import Outlook, WindowsOutlook
-    from celery_pgbeat.croniter_comparison import compare_with_croniter
     from celery_pgbeat.schedules import parse, parse_windows
+    from celery_pgbeat.schedules.cron.croniter_comparison import compare_with_croniter
     from celery_pgbeat.schedules.wallclock.instants import as_utc
     from celery_pgbeat.schedules.wallclock.zones import zone_named
 

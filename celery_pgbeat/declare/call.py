@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from celery_pgbeat.errors import InvalidPeriodicTask
-from celery_pgbeat.redaction import MASK
-from celery_pgbeat.safe_text import in_short, type_of
+from celery_pgbeat.texts.redaction import MASK
+from celery_pgbeat.texts.safe_text import in_short, type_of
 
 # What `add_periodic_task(60, chain(…))` becomes the call of. Celery has tasks of these names for old messages.
 NO_TASKS = ("celery.chain", "celery.group")

@@ -20,9 +20,9 @@ from celery_pgbeat.declare.span import read_span
 from celery_pgbeat.declare.texts import printable, read_one_line, read_queue, read_text, storable
 from celery_pgbeat.declare.timing import zone_name
 from celery_pgbeat.errors import InvalidPeriodicTask
-from celery_pgbeat.safe_text import in_short
 from celery_pgbeat.schedules.windows import too_much
-from celery_pgbeat.suggestions import did_you_mean
+from celery_pgbeat.texts.safe_text import in_short
+from celery_pgbeat.texts.suggestions import did_you_mean
 
 EARLIEST = datetime(1, 1, 2, tzinfo=timezone.utc)
 LATEST = datetime(9999, 12, 30, tzinfo=timezone.utc)  # a driver cannot carry later instants

@@ -23,10 +23,10 @@ from celery_pgbeat.declare.texts import read_one_line
 from celery_pgbeat.declare.timing import Timing
 from celery_pgbeat.declare.when import own_timing
 from celery_pgbeat.errors import InvalidPeriodicTask
-from celery_pgbeat.plain_json import Unreadable, check_json, read_json
 from celery_pgbeat.schedules import Schedule, Windows, gap_below, parse, parse_windows, shortest_gap
 from celery_pgbeat.schedules.wallclock.zones import zone_named
 from celery_pgbeat.schedules.windows import names_in
+from celery_pgbeat.texts.plain_json import Unreadable, check_json, read_json
 
 if TYPE_CHECKING:
     from celery_pgbeat.settings import Settings

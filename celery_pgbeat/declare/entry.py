@@ -22,8 +22,8 @@ from celery_pgbeat.declare.columns import LONGEST_NAME, PAUSE, READERS
 from celery_pgbeat.declare.declaration import Declaration
 from celery_pgbeat.declare.timing import RELATIVE_FROM, Timing, relative_timing
 from celery_pgbeat.errors import InvalidPeriodicTask
-from celery_pgbeat.safe_text import type_of
-from celery_pgbeat.suggestions import did_you_mean
+from celery_pgbeat.texts.safe_text import type_of
+from celery_pgbeat.texts.suggestions import did_you_mean
 
 KEYS = ("task", "schedule", "args", "kwargs", "options", "relative", "pgbeat")
 OF_A_SCHEDULE_ENTRY = ("name", "app", "last_run_at", "total_run_count")  # Celery's state; ours is in the row

@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 
 from celery_pgbeat.declare.texts import printable, routable
 from celery_pgbeat.errors import InvalidPeriodicTask
-from celery_pgbeat.safe_text import in_short, type_of
-from celery_pgbeat.suggestions import did_you_mean
+from celery_pgbeat.texts.safe_text import in_short, type_of
+from celery_pgbeat.texts.suggestions import did_you_mean
 
 
 class Kind(NamedTuple):

@@ -12,7 +12,7 @@ from functools import lru_cache
 from celery_pgbeat.declare.options import read_options
 from celery_pgbeat.declare.texts import read_queue
 from celery_pgbeat.errors import InvalidPeriodicTask
-from celery_pgbeat.plain_json import check_json
+from celery_pgbeat.texts.plain_json import check_json
 
 
 def check_sendable(queue: str | None, options: str, args: str, kwargs: str) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 
 from celery_pgbeat.declare.definition import Definition
 from celery_pgbeat.errors import InvalidPeriodicTask
-from celery_pgbeat.redaction import MASK
+from celery_pgbeat.texts.redaction import MASK
 
 
 def task_in(app: Any, name: str) -> Any:

@@ -6,8 +6,8 @@ from datetime import timedelta
 from typing import Any
 
 from celery_pgbeat.errors import InvalidPeriodicTask
-from celery_pgbeat.safe_text import in_short
 from celery_pgbeat.schedules.durations import DurationError, read_iso, read_spoken
+from celery_pgbeat.texts.safe_text import in_short
 
 WAYS = "use a timedelta, a number of seconds, or text such as '30m' or '1h30m'"
 

@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 from celery_pgbeat.errors import InvalidPeriodicTask
-from celery_pgbeat.safe_text import in_short
+from celery_pgbeat.texts.safe_text import in_short
 
 LONGEST_TEXT = 1_000  # characters of a name or of free text
 CONTROL = re.compile(r"[\x01-\x1f\x7f-\x9f]")  # those of Unicode's categories C0 and C1; NUL is refused before

@@ -10,10 +10,10 @@ from typing import Any, overload
 
 from celery_pgbeat.declare.cron_fields import CronField, crontab_text, is_field
 from celery_pgbeat.errors import InvalidSchedule, InvalidSetting
-from celery_pgbeat.safe_text import in_short, type_of
 from celery_pgbeat.schedules import parse
 from celery_pgbeat.schedules.durations import spoken
 from celery_pgbeat.schedules.wallclock.zones import zone_named
+from celery_pgbeat.texts.safe_text import in_short, type_of
 
 # Celery's `relative` intervals are counted from here: midnight on the wall clock of the row's zone. It is a Monday, so
 # that weeks begin on Mondays; and recent, because a zone may have had another offset in 1970.

@@ -12,8 +12,8 @@ from celery_pgbeat.declare.definition import define
 from celery_pgbeat.declare.timing import Timing
 from celery_pgbeat.declare.when import own_timing
 from celery_pgbeat.errors import InvalidPeriodicTask
-from celery_pgbeat.safe_text import in_short
-from celery_pgbeat.suggestions import did_you_mean
+from celery_pgbeat.texts.safe_text import in_short
+from celery_pgbeat.texts.suggestions import did_you_mean
 
 if TYPE_CHECKING:
     from celery_pgbeat.settings import Settings

@@ -9,8 +9,8 @@ from zoneinfo import ZoneInfo
 from celery_pgbeat.declare.celery_schedules import replaced_by, timing_of_celery
 from celery_pgbeat.declare.timing import Timing, interval_timing, stripped
 from celery_pgbeat.errors import InvalidSchedule
-from celery_pgbeat.safe_text import type_of
 from celery_pgbeat.schedules.wallclock.zones import zone_named
+from celery_pgbeat.texts.safe_text import type_of
 
 HOOK = "to_pgbeat"  # the method of a schedule class of one's own
 

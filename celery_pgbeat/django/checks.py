@@ -17,10 +17,10 @@ from celery_pgbeat.django.fixtures import LABEL
 from celery_pgbeat.django.joined import AliasBeat
 from celery_pgbeat.django.place import alias_url, database_alias, schema
 from celery_pgbeat.errors import DatabaseUnavailable, PgBeatError, SchemaMissing
-from celery_pgbeat.our_scheduler import OURS
 from celery_pgbeat.postgres import migrate
 from celery_pgbeat.postgres.engine import normalise_url
 from celery_pgbeat.settings import Settings
+from celery_pgbeat.settings.our_scheduler import OURS
 
 FALLBACK = "default"  # the name of the app that Celery makes if there is none
 URL_LINE = 'CELERY_PGBEAT_URL = database_url(DATABASES["{}"]), from celery_pgbeat.django'

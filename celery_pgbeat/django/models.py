@@ -16,7 +16,7 @@ from django.db import models
 
 from celery_pgbeat import columns, columns_of_job
 from celery_pgbeat.django.place import database_alias, table
-from celery_pgbeat.safe_text import one_line
+from celery_pgbeat.texts.safe_text import one_line
 
 
 class Texts(ArrayField):

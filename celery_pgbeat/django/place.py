@@ -8,9 +8,9 @@ from typing import Any
 
 from sqlalchemy.engine import URL
 
-from celery_pgbeat.environment import variable
 from celery_pgbeat.errors import InvalidSetting
 from celery_pgbeat.postgres.statements import checked_schema
+from celery_pgbeat.settings.environment import variable
 
 # What Django and psycopg read from OPTIONS themselves; all else is libpq's. We take `assume_role` too.
 NOT_LIBPQ = frozenset(

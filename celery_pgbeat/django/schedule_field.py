@@ -10,8 +10,8 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
 from celery_pgbeat.errors import InvalidSchedule, MissingExtra
-from celery_pgbeat.safe_text import one_line
 from celery_pgbeat.schedules import parse
+from celery_pgbeat.texts.safe_text import one_line
 
 SHOWN = 5  # occurrences below the field
 LONGEST = 5_000  # characters; the longest schedule, a recurrence rule, has 4,000

@@ -22,9 +22,9 @@ from typing import Any
 from celery_pgbeat.measures.outlasting import Outlasting
 from celery_pgbeat.measures.webhook import Webhook
 from celery_pgbeat.postgres.database import Database
-from celery_pgbeat.safe_text import one_line
+from celery_pgbeat.process.threads import LastingThread
 from celery_pgbeat.signals import alert as alert_signal
-from celery_pgbeat.threads import LastingThread
+from celery_pgbeat.texts.safe_text import one_line
 
 logger = logging.getLogger(__name__)
 

@@ -11,7 +11,7 @@ from prometheus_client.registry import Collector
 
 from celery_pgbeat.measures.gauges import Gauges
 from celery_pgbeat.measures.tally import Tally
-from celery_pgbeat.threads import LastingThread
+from celery_pgbeat.process.threads import LastingThread
 
 COUNTERS = {
     "sent": "Messages that the broker took and Postgres knows of.",

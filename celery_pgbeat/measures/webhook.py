@@ -17,8 +17,8 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from celery_pgbeat import __version__
+from celery_pgbeat.process.threads import LastingThread
 from celery_pgbeat.settings import masked_webhook
-from celery_pgbeat.threads import LastingThread
 
 logger = logging.getLogger(__name__)
 

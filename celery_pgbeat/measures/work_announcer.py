@@ -17,8 +17,8 @@ from typing import Any
 
 from celery_pgbeat.measures.outlasting import Outlasting
 from celery_pgbeat.postgres.database import Database
+from celery_pgbeat.process.threads import LastingThread
 from celery_pgbeat.signals import work_created
-from celery_pgbeat.threads import LastingThread
 
 logger = logging.getLogger(__name__)
 

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from celery_pgbeat.errors import PgBeatError
-from celery_pgbeat.safe_text import one_line
+from celery_pgbeat.texts.safe_text import one_line
 
 LONGEST_REASON = 600  # characters; an error may quote the whole entry
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from celery.signals import beat_init
 
-from celery_pgbeat.our_scheduler import is_ours
+from celery_pgbeat.settings.our_scheduler import is_ours
 
 logger = logging.getLogger(__name__)
 

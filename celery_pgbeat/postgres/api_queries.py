@@ -39,7 +39,7 @@ from celery_pgbeat.postgres.engine import reading_binary
 from celery_pgbeat.postgres.paramstyles import in_style_of
 from celery_pgbeat.postgres.spans import as_written, with_spans
 from celery_pgbeat.postgres.statements import statement
-from celery_pgbeat.safe_text import type_of
+from celery_pgbeat.texts.safe_text import type_of
 
 # What our own functions raise, by SQLSTATE, and by the table that the error names, if it names one.
 MEANINGS: dict[str, type[Exception]] = {

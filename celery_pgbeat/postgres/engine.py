@@ -13,8 +13,8 @@ from sqlalchemy.engine import URL, Engine, make_url
 from sqlalchemy.exc import ArgumentError
 
 from celery_pgbeat.errors import InvalidSetting, MissingDriver
-from celery_pgbeat.plain_json import read_json
-from celery_pgbeat.redaction import ENCODED
+from celery_pgbeat.texts.plain_json import read_json
+from celery_pgbeat.texts.redaction import ENCODED
 
 DRIVERS = ("psycopg2", "psycopg")
 

@@ -16,9 +16,9 @@ from sqlalchemy.exc import IntegrityError
 
 from celery_pgbeat import __version__
 from celery_pgbeat.errors import DatabaseBusy
-from celery_pgbeat.node import NodeId
 from celery_pgbeat.postgres.arrays import array_text
 from celery_pgbeat.postgres.database import Database
+from celery_pgbeat.process.node import NodeId
 
 
 @dataclass(frozen=True, slots=True)

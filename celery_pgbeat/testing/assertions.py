@@ -10,10 +10,10 @@ from typing import Any
 from celery_pgbeat.api import Job, PeriodicTask, PgBeat
 from celery_pgbeat.declare import KNOWN_OPTIONS
 from celery_pgbeat.errors import UnknownPeriodicTask
-from celery_pgbeat.suggestions import did_you_mean
 from celery_pgbeat.testing.failure import differ, facts
 from celery_pgbeat.testing.instants import at as instant_of
 from celery_pgbeat.testing.recorder import Refused, Sent
+from celery_pgbeat.texts.suggestions import did_you_mean
 
 FIELDS = ("task", "args", "kwargs", "queue", "origin", "run", "id")
 

@@ -20,7 +20,7 @@ from starlette.requests import HTTPConnection
 from starlette.responses import PlainTextResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from celery_pgbeat.safe_text import one_line
+from celery_pgbeat.texts.safe_text import one_line
 from celery_pgbeat.web.password import EarlyReceive, Password
 
 Authorize: TypeAlias = Callable[[HTTPConnection], "bool | Awaitable[bool]"]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from celery_pgbeat.safe_text import one_line
+from celery_pgbeat.texts.safe_text import one_line
 
 WIDTH, HEIGHT, GAP = 300, 44, 1  # units of the drawing
 LANE_WIDTH, LANE_HEIGHT = 1_000, 20  # likewise, of a lane

@@ -13,7 +13,7 @@ from typing import Any
 
 from celery_pgbeat.columns import DECLARED, Column
 from celery_pgbeat.errors import DatabaseUnavailable, InvalidSchedule, PgBeatError
-from celery_pgbeat.redaction import ARGUMENTS
+from celery_pgbeat.texts.redaction import ARGUMENTS
 
 EDITABLE: Mapping[str, Column] = {name: column for name, column in DECLARED.items() if name != "managed_by"}
 NEVER_OF_SENSITIVE = ARGUMENTS | {"sensitive"}  # to untick it would show what it hides

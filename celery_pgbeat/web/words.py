@@ -9,8 +9,8 @@ from typing import Any
 
 from markupsafe import Markup, escape
 
-from celery_pgbeat.node import NodeId
-from celery_pgbeat.safe_text import one_line
+from celery_pgbeat.process.node import NodeId
+from celery_pgbeat.texts.safe_text import one_line
 
 NONE = Markup('<span class="none">–</span>')
 IN_SQL = re.compile(r"\b(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)Z")  # an instant, as the sentences of Postgres have it

@@ -29,7 +29,7 @@ def install(app: Any, *, main: bool = True) -> None:
         MissingDriver: the driver for `pgbeat_url` is not installed.
         MissingExtra: a setting asks for an extra that is not installed.
     """
-    from celery_pgbeat.redaction import hide_secret_settings
+    from celery_pgbeat.texts.redaction import hide_secret_settings
     from celery_pgbeat.worker.installation import install_in_process
 
     hide_secret_settings()

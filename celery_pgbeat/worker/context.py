@@ -15,11 +15,11 @@ from typing import Any
 from sqlalchemy.exc import SQLAlchemyError
 
 from celery_pgbeat.errors import DatabaseUnavailable, SchemaMissing
-from celery_pgbeat.node import NodeId
 from celery_pgbeat.postgres.api_queries import ApiQueries
 from celery_pgbeat.postgres.database import Database
 from celery_pgbeat.postgres.migrate import check
 from celery_pgbeat.postgres.worker_queries import Finish, Start, StopRequest, WorkerQueries
+from celery_pgbeat.process.node import NodeId
 from celery_pgbeat.settings import Settings
 from celery_pgbeat.worker.report.heartbeat import Heartbeat
 from celery_pgbeat.worker.report.pool_watch import PoolWatch, has_processes

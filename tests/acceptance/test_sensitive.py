@@ -7,7 +7,7 @@ from typing import Any
 
 from celery import Celery
 
-from celery_pgbeat.redaction import MASK
+from celery_pgbeat.texts.redaction import MASK
 from tests.harness.processes import Cluster
 from tests.harness.rows import insert, jobs, sql
 from tests.harness.wait import eventually

@@ -135,7 +135,7 @@ def works_on(url: str, beat: Beat) -> None:
 def test_a_thread_of_a_beat_that_ends_is_logged_and_started_again(
     beat: Beat, migrated_database: str, name: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    caplog.set_level(logging.ERROR, logger="celery_pgbeat.threads")
+    caplog.set_level(logging.ERROR, logger="celery_pgbeat.process.threads")
     works_on(migrated_database, beat)
     eventually(lambda: thread(name) is not None, 20, f"{name} runs")
 
@@ -143,7 +143,7 @@ def test_a_thread_of_a_beat_that_ends_is_logged_and_started_again(
     eventually(lambda: thread(name) is not None, 20, f"{name} runs again")
 
     works_on(migrated_database, beat)
-    (record,) = [record for record in caplog.records if record.name == "celery_pgbeat.threads"]
+    (record,) = [record for record in caplog.records if record.name == "celery_pgbeat.process.threads"]
     assert f"The thread {name} ended without being asked to" in record.message
     assert record.exc_info or name == "pgbeat-metrics"  # which its library has started
 
@@ -151,7 +151,7 @@ def test_a_thread_of_a_beat_that_ends_is_logged_and_started_again(
 def test_the_thread_that_runs_the_turns_is_started_again_by_celerys_next_tick(
     beat: Beat, migrated_database: str, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    caplog.set_level(logging.ERROR, logger="celery_pgbeat.threads")
+    caplog.set_level(logging.ERROR, logger="celery_pgbeat.process.threads")
     works_on(migrated_database, beat)
     guarded, struck = BeatLoop._guarded, threading.Event()
 
@@ -165,7 +165,7 @@ def test_the_thread_that_runs_the_turns_is_started_again_by_celerys_next_tick(
     assert struck.wait(20)
 
     works_on(migrated_database, beat)
-    (record,) = [record for record in caplog.records if record.name == "celery_pgbeat.threads"]
+    (record,) = [record for record in caplog.records if record.name == "celery_pgbeat.process.threads"]
     assert "The thread pgbeat ended without being asked to: SystemExit()" in record.message
     assert record.exc_info
 

@@ -11,13 +11,13 @@ from celery_pgbeat.cli.output import table
 from celery_pgbeat.columns import CENTURY, YEAR
 from celery_pgbeat.declare import columns, definition, options, texts
 from celery_pgbeat.measures import alarm, counting, gauges, webhook
-from celery_pgbeat.plain_json import DEEPEST, LARGEST
 from celery_pgbeat.planning import catchup
 from celery_pgbeat.postgres import backfill_queries, beat_queries, listen, migrate
 from celery_pgbeat.postgres.column_lists import FREE_TEXTS
 from celery_pgbeat.schedules import windows
 from celery_pgbeat.schedules.parse import LONGEST_SET, LONGEST_TEXT
 from celery_pgbeat.schedules.wallclock import instants
+from celery_pgbeat.texts.plain_json import DEEPEST, LARGEST
 from celery_pgbeat.web import form
 from celery_pgbeat.worker.report import refusals, report_queue, tracker
 from celery_pgbeat.worker.start import guard, message

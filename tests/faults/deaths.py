@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
-from celery_pgbeat.node import NodeId
+from celery_pgbeat.process.node import NodeId
 from tests.faults.load import SECOND, now
 from tests.harness.checker import Occurrence
 from tests.harness.probe import Run

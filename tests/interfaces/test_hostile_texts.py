@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 from celery_pgbeat.cli import main
-from celery_pgbeat.safe_text import json_lines, one_line
+from celery_pgbeat.texts.safe_text import json_lines, one_line
 from tests.harness.cli_shapes import SHAPES
 from tests.harness.session import Session
 from tests.harness.shell import Run

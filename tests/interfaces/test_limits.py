@@ -23,11 +23,11 @@ from celery_pgbeat.declare import columns, definition, options, texts
 from celery_pgbeat.errors import InvalidPeriodicTask, InvalidSchedule
 from celery_pgbeat.measures import gauges
 from celery_pgbeat.measures.gauges import Gauges
-from celery_pgbeat.plain_json import DEEPEST
 from celery_pgbeat.postgres.admin_queries import AdminQueries
 from celery_pgbeat.postgres.database import Database
 from celery_pgbeat.schedules import parse, windows
 from celery_pgbeat.settings import Settings
+from celery_pgbeat.texts.plain_json import DEEPEST
 from tests.harness.session import Session
 from tests.harness.ticks import beat, insert
 

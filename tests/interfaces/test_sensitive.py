@@ -11,7 +11,7 @@ import pytest
 
 from celery_pgbeat import PgBeat
 from celery_pgbeat.errors import InvalidPeriodicTask
-from celery_pgbeat.redaction import MASK
+from celery_pgbeat.texts.redaction import MASK
 from tests.harness.outbox import taken_over
 from tests.harness.session import Session, reason
 from tests.harness.shell import Run

@@ -17,8 +17,8 @@ from celery_pgbeat.beat.steps import LONGEST_PAUSE, REMIND_EVERY, Steps
 from celery_pgbeat.beat.upkeep.janitor import Janitor
 from celery_pgbeat.beat.upkeep.mode import Mode
 from celery_pgbeat.errors import DatabaseUnavailable
-from celery_pgbeat.node import NodeId
 from celery_pgbeat.postgres.database import Database
+from celery_pgbeat.process.node import NodeId
 from celery_pgbeat.settings import Settings
 from celery_pgbeat.testing import PgBeatTest
 from tests.harness.ticks import beat

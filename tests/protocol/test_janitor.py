@@ -14,8 +14,8 @@ from celery_pgbeat.beat.upkeep import janitor
 from celery_pgbeat.beat.upkeep.janitor import AGAIN_AFTER, LEFT_TOO_OFTEN, Janitor
 from celery_pgbeat.beat.upkeep.mode import Mode
 from celery_pgbeat.errors import DatabaseBusy
-from celery_pgbeat.node import NodeId
 from celery_pgbeat.postgres.beat_queries import BeatQueries
+from celery_pgbeat.process.node import NodeId
 from celery_pgbeat.settings import Settings
 from tests.harness.session import Session
 from tests.harness.ticks import beat

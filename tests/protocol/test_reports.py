@@ -15,7 +15,6 @@ import pytest
 from sqlalchemy.exc import DBAPIError
 
 from celery_pgbeat.errors import DatabaseUnavailable
-from celery_pgbeat.node import NodeId
 from celery_pgbeat.postgres.database import Database
 from celery_pgbeat.postgres.statements import parameters, statement
 from celery_pgbeat.postgres.worker_queries import (
@@ -27,6 +26,7 @@ from celery_pgbeat.postgres.worker_queries import (
     Unstarted,
     WorkerQueries,
 )
+from celery_pgbeat.process.node import NodeId
 from celery_pgbeat.worker.start.guard import StartResult, retry_until_deadline, start_job
 from tests.harness.jobs import HOUR, active, bury, finished, make_job, state
 from tests.harness.reads import read_by

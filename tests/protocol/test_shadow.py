@@ -13,8 +13,8 @@ from celery import Celery
 
 from celery_pgbeat.beat.upkeep.mode import SENDS, SHADOW, WAITS, Mode
 from celery_pgbeat.errors import ShadowConflict
-from celery_pgbeat.node import NodeId
 from celery_pgbeat.postgres.beat_queries import BeatQueries
+from celery_pgbeat.process.node import NodeId
 from celery_pgbeat.settings import Settings
 from celery_pgbeat.testing import PgBeatTest, at
 from tests.harness.ticks import beat

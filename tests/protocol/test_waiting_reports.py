@@ -10,11 +10,11 @@ from time import monotonic
 
 import pytest
 
-from celery_pgbeat.node import NodeId
 from celery_pgbeat.postgres.database import Database
 from celery_pgbeat.postgres.migrate import definitions
 from celery_pgbeat.postgres.statements import rendered
 from celery_pgbeat.postgres.worker_queries import Finish, MessageCopy, Start, Unstarted, WorkerQueries
+from celery_pgbeat.process.node import NodeId
 from celery_pgbeat.worker.report import report_queue
 from celery_pgbeat.worker.report.heartbeat import Heartbeat
 from celery_pgbeat.worker.report.report_thread import ReportThread

@@ -18,8 +18,8 @@ from celery_pgbeat import __version__
 from celery_pgbeat.api import PgBeat
 from celery_pgbeat.cli import COMMANDS, SECTIONS, main, pgbeat
 from celery_pgbeat.cli.command_line.target import Target
-from celery_pgbeat.name_patterns import like
-from celery_pgbeat.typed_instants import parse_instant
+from celery_pgbeat.texts.name_patterns import like
+from celery_pgbeat.texts.typed_instants import parse_instant
 
 NOON = datetime(2026, 12, 24, 12, tzinfo=timezone.utc)
 OUT_OF_REACH = "postgresql://shop:hush@127.0.0.1:1/shop"

@@ -7,9 +7,9 @@ from datetime import datetime, timezone
 import pytest
 from croniter import croniter
 
-from celery_pgbeat.croniter_comparison import Difference, compare_with_croniter
 from celery_pgbeat.errors import InvalidSchedule
 from celery_pgbeat.schedules import parse
+from celery_pgbeat.schedules.cron.croniter_comparison import Difference, compare_with_croniter
 
 DECEMBER = datetime(2026, 12, 1, tzinfo=timezone.utc)  # a Tuesday
 BERLIN = "Europe/Berlin"

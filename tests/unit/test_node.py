@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from celery_pgbeat import node
-from celery_pgbeat.node import NodeId
+from celery_pgbeat.process import node
+from celery_pgbeat.process.node import NodeId
 
 
 def test_an_id_is_read_back_as_it_was_written() -> None:

@@ -27,8 +27,8 @@ from celery_pgbeat.declare import define
 from celery_pgbeat.errors import InvalidPeriodicTask
 from celery_pgbeat.postgres.beat_queries import Recovered
 from celery_pgbeat.postgres.worker_queries import Start
-from celery_pgbeat.redaction import MASK, broker_error, error_text, masked_broker
 from celery_pgbeat.settings import Settings
+from celery_pgbeat.texts.redaction import MASK, broker_error, error_text, masked_broker
 from celery_pgbeat.worker.report.tracker import outcome, unwound
 from celery_pgbeat.worker.start.guard import guard
 from celery_pgbeat.worker.start.message import is_sensitive

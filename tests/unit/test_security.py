@@ -117,7 +117,7 @@ def test_a_bug_report_of_a_process_that_only_has_a_pgbeat_hides_the_webhook_too(
 
 
 def test_inspect_conf_hides_the_url_in_a_worker_and_goes_on_showing_the_rest(monkeypatch: pytest.MonkeyPatch) -> None:
-    from celery_pgbeat.redaction import hide_secret_settings
+    from celery_pgbeat.texts.redaction import hide_secret_settings
 
     monkeypatch.setattr(utils, "HIDDEN_SETTINGS", utils.HIDDEN_SETTINGS)
     hide_secret_settings()

@@ -15,7 +15,7 @@ from celery_pgbeat.postgres import engine
 from celery_pgbeat.postgres.database import Database
 from celery_pgbeat.postgres.engine import masked, normalise_url
 from celery_pgbeat.settings import Settings
-from celery_pgbeat.suggestions import question
+from celery_pgbeat.texts.suggestions import question
 from tests.harness.values import UNSHOWABLE, nested
 
 URL = "postgresql://shop:s3cret@localhost/shop"

@@ -6,8 +6,8 @@ import threading
 
 import pytest
 
-from celery_pgbeat import threads
-from celery_pgbeat.threads import LastingThread
+from celery_pgbeat.process import threads
+from celery_pgbeat.process.threads import LastingThread
 
 
 class Work:

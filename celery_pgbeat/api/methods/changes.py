@@ -14,7 +14,7 @@ from celery_pgbeat.choices import ChangeKind
 from celery_pgbeat.columns import DECLARED, PeriodicTask
 from celery_pgbeat.declare.texts import printable, read_short_text
 from celery_pgbeat.postgres.api_queries import Person
-from celery_pgbeat.redaction import ARGUMENTS
+from celery_pgbeat.texts.redaction import ARGUMENTS
 
 if TYPE_CHECKING:
     from typing_extensions import Self

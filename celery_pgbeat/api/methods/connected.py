@@ -17,8 +17,8 @@ from celery_pgbeat.planning import Rules
 from celery_pgbeat.postgres.api_queries import ApiQueries, Person
 from celery_pgbeat.postgres.database import Database
 from celery_pgbeat.postgres.engine import masked, normalise_url
-from celery_pgbeat.safe_text import type_of
 from celery_pgbeat.settings import Settings
+from celery_pgbeat.texts.safe_text import type_of
 
 if TYPE_CHECKING:
     from celery import Celery

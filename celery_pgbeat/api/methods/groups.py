@@ -9,7 +9,7 @@ from celery_pgbeat.api.groups import GroupStatus, TaskGroup, read_group
 from celery_pgbeat.api.methods.connected import Connected
 from celery_pgbeat.declare.columns import read_count, read_group_name, read_switch
 from celery_pgbeat.errors import GroupInUse, UnknownGroup
-from celery_pgbeat.suggestions import did_you_mean
+from celery_pgbeat.texts.suggestions import did_you_mean
 
 
 class GroupMethods(Connected):

@@ -6,13 +6,13 @@ from collections.abc import Iterator, Sequence
 from datetime import timedelta
 from typing import Any
 
-from celery_pgbeat import name_patterns
 from celery_pgbeat.api.exchange import line_of
 from celery_pgbeat.api.methods.connected import Connected
 from celery_pgbeat.api.nodes import Health, Node, read_health, read_node
 from celery_pgbeat.api.shared_lines import shared_of
 from celery_pgbeat.postgres.api_queries import translating
 from celery_pgbeat.postgres.migrate import migrate
+from celery_pgbeat.texts import name_patterns
 
 PAGE = 1_000  # rows of one statement, where all are to be read
 

@@ -10,7 +10,6 @@ from itertools import chain, islice
 from shlex import quote
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from celery_pgbeat import name_patterns
 from celery_pgbeat.api import many
 from celery_pgbeat.api.ahead import coming_runs, planned_anew, shown
 from celery_pgbeat.api.batch import Batch
@@ -29,6 +28,7 @@ from celery_pgbeat.errors import InvalidPeriodicTask, InvalidSchedule, UnknownPe
 from celery_pgbeat.planning import Planned
 from celery_pgbeat.schedules.wallclock.zones import zone_named
 from celery_pgbeat.settings import Settings
+from celery_pgbeat.texts import name_patterns
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack

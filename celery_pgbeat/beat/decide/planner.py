@@ -14,8 +14,8 @@ from celery_pgbeat.beat.database_clock import boottime
 from celery_pgbeat.errors import InvalidPeriodicTask, InvalidSchedule
 from celery_pgbeat.planning import Due, Planned, Rules, plan
 from celery_pgbeat.postgres.beat_queries import BeatQueries
-from celery_pgbeat.safe_text import one_line
 from celery_pgbeat.settings import Settings
+from celery_pgbeat.texts.safe_text import one_line
 
 logger = logging.getLogger(__name__)
 

@@ -24,7 +24,7 @@ from kombu.exceptions import OperationalError
 
 from celery_pgbeat.beat.database_clock import boottime
 from celery_pgbeat.beat.timed_call import TimedCall
-from celery_pgbeat.redaction import error_text
+from celery_pgbeat.texts.redaction import error_text
 
 logger = logging.getLogger(__name__)
 

@@ -27,7 +27,7 @@ from celery import Celery
 
 from celery_pgbeat.beat.database_clock import boottime
 from celery_pgbeat.beat.send.messages import OutgoingJob
-from celery_pgbeat.safe_text import one_line
+from celery_pgbeat.texts.safe_text import one_line
 
 logger = logging.getLogger(__name__)
 

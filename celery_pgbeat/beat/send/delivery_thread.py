@@ -27,7 +27,7 @@ from celery_pgbeat.beat.send.delivery import Delivery
 from celery_pgbeat.beat.send.messages import OutgoingJob
 from celery_pgbeat.beat.send.publisher import BATCH
 from celery_pgbeat.postgres.beat_queries import BeatQueries
-from celery_pgbeat.threads import LastingThread
+from celery_pgbeat.process.threads import LastingThread
 
 MOMENT = 0.1  # seconds that a turn waits for a place: usually the batch that waited has been begun by then
 

@@ -21,7 +21,7 @@ from kombu.utils.json import object_hook
 
 from celery_pgbeat.beat.entries import RowEntry, shown_schedule
 from celery_pgbeat.declare.options import CELERY_HEADERS, read_instant
-from celery_pgbeat.redaction import MASKED, error_text
+from celery_pgbeat.texts.redaction import MASKED, error_text
 
 HEADER = "pgbeat"
 # A row's own options must not block the beat, because that would delay every other row.

@@ -31,8 +31,8 @@ from celery_pgbeat.beat.send.rendering.eligibility import split_by_batchable
 from celery_pgbeat.beat.send.rendering.renderer import MessageBatch, Renderer
 from celery_pgbeat.beat.send.returned import Ended, ended, is_sent, watched
 from celery_pgbeat.measures.observer import Observer
-from celery_pgbeat.redaction import error_text
-from celery_pgbeat.safe_text import one_line
+from celery_pgbeat.texts.redaction import error_text
+from celery_pgbeat.texts.safe_text import one_line
 
 if TYPE_CHECKING:
     from celery_pgbeat.beat.upkeep.code_schedules import CodeSchedules

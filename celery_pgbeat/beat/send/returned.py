@@ -18,7 +18,7 @@ from celery.result import EagerResult
 
 from celery_pgbeat.beat.send.messages import JobEntry
 from celery_pgbeat.beat.send.rendering.eligibility import comes_from
-from celery_pgbeat.redaction import error_text
+from celery_pgbeat.texts.redaction import error_text
 
 # A task that `task_always_eager` ran in the beat ends as it would in a worker. A task that ignores or rejects its own
 # message ends without a result.

@@ -19,7 +19,6 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
 from typing import Any
 
-from celery_pgbeat.app_name import manager_of
 from celery_pgbeat.beat.database_clock import boottime
 from celery_pgbeat.beat.upkeep.additions import Additions
 from celery_pgbeat.beat.upkeep.declared import Arguments, Declared, read_declared, transfer_to_code, why
@@ -29,8 +28,9 @@ from celery_pgbeat.declare.upstream import upstream_first
 from celery_pgbeat.errors import InvalidPeriodicTask
 from celery_pgbeat.postgres.code_sync_queries import CodeSyncQueries, DeclarationStatus
 from celery_pgbeat.postgres.database import Database
-from celery_pgbeat.safe_text import one_line
 from celery_pgbeat.settings import Settings
+from celery_pgbeat.settings.app_name import manager_of
+from celery_pgbeat.texts.safe_text import one_line
 
 logger = logging.getLogger(__name__)
 

@@ -13,7 +13,6 @@ from typing import Any
 
 from celery.schedules import crontab
 
-from celery_pgbeat.app_name import manager_of
 from celery_pgbeat.beat.upkeep.additions import Added
 from celery_pgbeat.declare import Definition, app_timezone, declarations_of, define
 from celery_pgbeat.declare.entry import Entry, entry_of, entry_of_declaration
@@ -23,6 +22,7 @@ from celery_pgbeat.declare.texts import is_storable
 from celery_pgbeat.errors import InvalidPeriodicTask, InvalidSchedule
 from celery_pgbeat.schedules import parse
 from celery_pgbeat.settings import Settings
+from celery_pgbeat.settings.app_name import manager_of
 
 logger = logging.getLogger(__name__)
 

@@ -14,8 +14,8 @@ from celery_pgbeat.beat.steps import Steps
 from celery_pgbeat.beat.upkeep.mode import Mode
 from celery_pgbeat.beat.upkeep.tracking import Tracking
 from celery_pgbeat.errors import DatabaseBusy
-from celery_pgbeat.node import NodeId
 from celery_pgbeat.postgres.beat_queries import BeatQueries
+from celery_pgbeat.process.node import NodeId
 from celery_pgbeat.settings import Settings
 
 logger = logging.getLogger(__name__)

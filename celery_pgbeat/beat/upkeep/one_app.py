@@ -13,11 +13,11 @@ from __future__ import annotations
 import logging
 from typing import Any
 
-from celery_pgbeat.app_name import app_name
 from celery_pgbeat.beat.database_clock import boottime
 from celery_pgbeat.errors import SchemaTaken
 from celery_pgbeat.postgres.database import Database
 from celery_pgbeat.settings import Settings
+from celery_pgbeat.settings.app_name import app_name
 
 logger = logging.getLogger(__name__)
 

@@ -17,7 +17,7 @@ from celery_pgbeat.cli.command_line.target_options import target_options
 from celery_pgbeat.cli.output.values import lines_of, text
 from celery_pgbeat.errors import DatabaseUnavailable, InvalidSchedule, InvalidSetting, PgBeatError
 from celery_pgbeat.operations import OPERATIONS
-from celery_pgbeat.safe_text import one_line
+from celery_pgbeat.texts.safe_text import one_line
 
 UNHEALTHY = 3  # exit code of a probe that fails and of a database out of reach
 AROUND = 40  # characters of a long text that are shown on each side of the wrong place

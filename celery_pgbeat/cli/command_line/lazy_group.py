@@ -12,7 +12,7 @@ import click
 from celery_pgbeat.cli.command_line.encoding import as_utf8, escape_what_stdout_lacks
 from celery_pgbeat.cli.command_line.target_options import target_options
 from celery_pgbeat.operations import Operation
-from celery_pgbeat.suggestions import did_you_mean
+from celery_pgbeat.texts.suggestions import did_you_mean
 
 
 class LazyGroup(click.Group):

@@ -72,7 +72,7 @@ class Target:
         """Return the API on this database, always the same object; it is closed when the command ends."""
         if self._beat is None:
             from celery_pgbeat.api import PgBeat
-            from celery_pgbeat.environment import variable
+            from celery_pgbeat.settings.environment import variable
 
             self._beat = PgBeat(self.app, self.url, self.schema)
             if who := variable("PGBEAT_WHO"):

@@ -45,9 +45,9 @@ def demo(ctx: click.Context, seconds: int, keep: bool, web: bool, broker: str | 
     from celery_pgbeat.cli.demo.scenario import Scenario
     from celery_pgbeat.cli.demo.servers import Servers
     from celery_pgbeat.cli.output.screen import Screen
-    from celery_pgbeat.environment import variable
     from celery_pgbeat.postgres.engine import masked, normalise_url
-    from celery_pgbeat.redaction import masked_broker
+    from celery_pgbeat.settings.environment import variable
+    from celery_pgbeat.texts.redaction import masked_broker
 
     if web:
         import celery_pgbeat.web  # noqa: F401 - says now if the extra is missing

@@ -10,9 +10,9 @@ from typing import Any
 
 from celery_pgbeat.cli.demo import start_log
 from celery_pgbeat.cli.demo.proof import Occurrence, Record, Row
-from celery_pgbeat.node import NodeId
 from celery_pgbeat.postgres.database import Database
 from celery_pgbeat.postgres.statements import rendered
+from celery_pgbeat.process.node import NodeId
 
 NODES = "select id from {schema}.node"
 

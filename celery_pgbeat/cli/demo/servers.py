@@ -20,7 +20,7 @@ from celery_pgbeat.embedded.postgres import find_binaries
 from celery_pgbeat.postgres.database import Database
 from celery_pgbeat.postgres.engine import masked, normalise_url
 from celery_pgbeat.postgres.migrate import migrate
-from celery_pgbeat.redaction import broker_error, masked_broker
+from celery_pgbeat.texts.redaction import broker_error, masked_broker
 
 CONNECT_TIMEOUT = 5.0  # seconds in which a given broker must accept a connection
 

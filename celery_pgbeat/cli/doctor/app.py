@@ -13,10 +13,10 @@ from celery_pgbeat.cli.output.values import number
 from celery_pgbeat.declare import app_timezone
 from celery_pgbeat.declare.signature import mismatch
 from celery_pgbeat.errors import InvalidSetting
-from celery_pgbeat.our_scheduler import OURS
 from celery_pgbeat.postgres.admin_queries import AdminQueries
-from celery_pgbeat.redaction import MASK
 from celery_pgbeat.settings import Settings
+from celery_pgbeat.settings.our_scheduler import OURS
+from celery_pgbeat.texts.redaction import MASK
 
 REPLY_TIMEOUT = 1.0  # seconds in which workers must reply
 VISIBILITY_TIMEOUT = 3600.0  # seconds; kombu's default for Redis

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from celery_pgbeat.app_name import app_name, manager_of
 from celery_pgbeat.beat.upkeep.declared import Declared, read_declared, transfer_to_code, why
 from celery_pgbeat.cli.doctor.finding import ERROR, WARNING, Finding, named_and_counted
 from celery_pgbeat.cli.output.values import ended, number
 from celery_pgbeat.postgres.admin_queries import AdminQueries
 from celery_pgbeat.settings import Settings
+from celery_pgbeat.settings.app_name import app_name, manager_of
 
 MOST_SHOWN = 20  # refused declarations that are named; the others are counted
 

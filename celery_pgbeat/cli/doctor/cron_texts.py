@@ -10,10 +10,10 @@ from datetime import datetime, timezone
 from celery_pgbeat.cli.doctor.finding import NOTE, Finding
 from celery_pgbeat.cli.output.times import instant
 from celery_pgbeat.cli.output.values import number
-from celery_pgbeat.croniter_comparison import Difference, compare_with_croniter
 from celery_pgbeat.errors import InvalidSchedule
 from celery_pgbeat.postgres.admin_queries import AdminQueries
 from celery_pgbeat.postgres.api_queries import Row
+from celery_pgbeat.schedules.cron.croniter_comparison import Difference, compare_with_croniter
 
 MOST_ROWS = 1000  # rows that are read, in name order
 TIME_LIMIT = 5.0  # seconds after which no further row is compared

@@ -16,11 +16,11 @@ from celery_pgbeat.cli.output.values import ended, number, say
 def export_to(to: str, managed_by: str | None, like: str | None) -> int:
     """Print the rows for another scheduler; return the exit code."""
     from celery_pgbeat.api.importing import CODE
-    from celery_pgbeat.app_name import manager_of
     from celery_pgbeat.moving.answers import Refused
     from celery_pgbeat.moving.back.entry import entry_of
     from celery_pgbeat.moving.back.of_code import names_for_celery
     from celery_pgbeat.moving.registry import way_back
+    from celery_pgbeat.settings.app_name import manager_of
 
     target, back = Target.current(), way_back(to)
     operators = target.operators()

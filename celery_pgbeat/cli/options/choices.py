@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from celery_pgbeat.suggestions import did_you_mean
+from celery_pgbeat.texts.suggestions import did_you_mean
 
 
 class Choice(click.Choice):  # type: ignore[type-arg]  # no generic class before click 8.2

@@ -12,7 +12,7 @@ from celery_pgbeat.cli.command_line.completion import periodic_task_names
 from celery_pgbeat.cli.command_line.failure import Failure
 from celery_pgbeat.cli.command_line.target import Target
 from celery_pgbeat.cli.options.confirmation import confirm, is_terminal
-from celery_pgbeat.name_patterns import is_pattern, like, plain
+from celery_pgbeat.texts.name_patterns import is_pattern, like, plain
 
 SHOWN = 5  # names in a sentence; of more rows only the number
 

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from celery_pgbeat.cli.command_line.completion import group_names, task_names
-from celery_pgbeat.name_patterns import like
+from celery_pgbeat.texts.name_patterns import like
 
 
 def _read_pattern(_ctx: click.Context, _param: click.Parameter, value: str | None) -> str | None:

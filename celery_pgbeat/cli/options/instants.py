@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo
 import click
 
 from celery_pgbeat.cli.command_line.target import Target
-from celery_pgbeat.typed_instants import DAYS, parse_instant
+from celery_pgbeat.texts.typed_instants import DAYS, parse_instant
 
 DAY = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
 

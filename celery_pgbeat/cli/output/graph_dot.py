@@ -11,7 +11,7 @@ from celery_pgbeat.api.graph import Graph, GraphNode
 from celery_pgbeat.cli.output.graph_lines import runs_in_words
 from celery_pgbeat.cli.output.terminal import EMPTY
 from celery_pgbeat.cli.output.times import localised
-from celery_pgbeat.safe_text import one_line
+from celery_pgbeat.texts.safe_text import one_line
 
 LINE = r"\n"  # ends a line of a label
 STYLES = {"success": "solid", "finish": "dashed"}

@@ -11,7 +11,7 @@ from celery_pgbeat.cli.output.states import OF_JOBS
 from celery_pgbeat.cli.output.table import Column
 from celery_pgbeat.cli.output.times import duration, from_now, instant
 from celery_pgbeat.cli.output.values import row_as_dict, text
-from celery_pgbeat.node import NodeId
+from celery_pgbeat.process.node import NodeId
 
 if TYPE_CHECKING:
     from celery_pgbeat.api import Job

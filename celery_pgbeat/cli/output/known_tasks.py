@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable
 from typing import Any
 
 from celery_pgbeat.cli.output.warning import warn
-from celery_pgbeat.suggestions import did_you_mean
+from celery_pgbeat.texts.suggestions import did_you_mean
 
 MOST_NAMED = 10  # unknown tasks that are named; the others are counted
 

@@ -15,8 +15,8 @@ from celery_pgbeat.cli.output.instant_table import print_instants
 from celery_pgbeat.cli.output.table import Column, print_table
 from celery_pgbeat.cli.output.times import both_as_dict, in_utc, on_the_clock
 from celery_pgbeat.cli.output.values import print_pairs
-from celery_pgbeat.croniter_comparison import Difference
 from celery_pgbeat.schedules import Schedule, Windows, dst_note, dst_skips
+from celery_pgbeat.schedules.cron.croniter_comparison import Difference
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,8 +14,8 @@ import click
 
 from celery_pgbeat.cli.output.terminal import EMPTY, GAP, terminal_width, wrapped
 from celery_pgbeat.cli.output.times import instant
-from celery_pgbeat.redaction import ARGUMENTS, MASK
-from celery_pgbeat.safe_text import json_lines, one_line
+from celery_pgbeat.texts.redaction import ARGUMENTS, MASK
+from celery_pgbeat.texts.safe_text import json_lines, one_line
 
 COMMAND = re.compile(r"`[^`]*`")
 NO_BREAK = "\xa0"  # where a line is not broken

@@ -23,7 +23,7 @@ from celery_pgbeat.django.admin.keyset import KeysetAdmin
 from celery_pgbeat.django.joined import JoinedBeat
 from celery_pgbeat.django.rights import name_of
 from celery_pgbeat.errors import PgBeatError
-from celery_pgbeat.safe_text import one_line
+from celery_pgbeat.texts.safe_text import one_line
 from celery_pgbeat.web.access import Person
 from celery_pgbeat.web.actions import ACTIONS, DONE
 from celery_pgbeat.web.actions.action import About, Action, Call, Field

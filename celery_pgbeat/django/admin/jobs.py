@@ -19,7 +19,7 @@ from celery_pgbeat.django.admin.keyset import (
 from celery_pgbeat.django.joined import JoinedBeat
 from celery_pgbeat.django.models import Job
 from celery_pgbeat.operations import addresses_of
-from celery_pgbeat.safe_text import one_line
+from celery_pgbeat.texts.safe_text import one_line
 from celery_pgbeat.web.page import Query
 from celery_pgbeat.web.pages.jobs import LOOKS, REASONS, STATES, read_jobs
 from celery_pgbeat.web.words import node, span

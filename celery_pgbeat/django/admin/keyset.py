@@ -19,7 +19,7 @@ from django.urls import reverse
 
 from celery_pgbeat.django.joined import JoinedBeat
 from celery_pgbeat.errors import PgBeatError
-from celery_pgbeat.safe_text import one_line
+from celery_pgbeat.texts.safe_text import one_line
 from celery_pgbeat.web.failures import NOT_THERE, said_of_change, said_to_viewers
 from celery_pgbeat.web.page import Query
 

@@ -13,7 +13,7 @@ from celery_pgbeat.django.admin.keyset import LookOnly, Read, choice_filter, ins
 from celery_pgbeat.django.joined import JoinedBeat
 from celery_pgbeat.django.models import Change, TaskGroup
 from celery_pgbeat.operations import addresses_of
-from celery_pgbeat.safe_text import one_line
+from celery_pgbeat.texts.safe_text import one_line
 from celery_pgbeat.web.page import Query
 
 MOST_GROUPS, CHANGES = 200, 50  # that one page shows

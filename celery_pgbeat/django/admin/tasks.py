@@ -20,7 +20,7 @@ from celery_pgbeat.django.models import PeriodicTask
 from celery_pgbeat.django.rights import name_of
 from celery_pgbeat.django.schedule_field import described
 from celery_pgbeat.errors import InvalidSchedule, MissingExtra, PgBeatError
-from celery_pgbeat.safe_text import one_line
+from celery_pgbeat.texts.safe_text import one_line
 from celery_pgbeat.web.actions import ACTIONS
 from celery_pgbeat.web.definition_form import FIRST, NEVER_OF_SENSITIVE, REPLACING, SECTIONS, refusal_of
 from celery_pgbeat.web.failures import said_of_change

@@ -16,8 +16,8 @@ from celery_pgbeat.declare.lazy import PLACEHOLDER
 from celery_pgbeat.declare.when import own_timing
 from celery_pgbeat.errors import InvalidSchedule
 from celery_pgbeat.moving.answers import Refused
-from celery_pgbeat.plain_json import Unreadable
 from celery_pgbeat.schedules import Schedule, parse, shortest_gap
+from celery_pgbeat.texts.plain_json import Unreadable
 
 CRON_FIELDS = ("minute", "hour", "day_of_month", "month_of_year", "day_of_week")
 COMPARED = 400  # occurrences in which a crontab of Celery's has to equal the row's schedule

@@ -13,7 +13,7 @@ from celery_pgbeat.moving.kind import Kind, Request
 from celery_pgbeat.moving.kinds.commands import named
 from celery_pgbeat.moving.readers.manifests import manifests
 from celery_pgbeat.moving.readers.text_files import text_of
-from celery_pgbeat.safe_text import type_of
+from celery_pgbeat.texts.safe_text import type_of
 
 WHAT = "manifests of CronJobs, such as kubectl get cronjobs -A -o json prints"
 # A run that Forbid holds back starts when the last one has ended, if its deadline allows that.

@@ -16,8 +16,8 @@ from celery_pgbeat.moving.kind import DRIFT, NIGHTS, OVERDUE, Kind, Request
 from celery_pgbeat.moving.kinds.celery_tables import CLEANUP, CRON_FIELDS, crontab_timing
 from celery_pgbeat.moving.kinds.recurrence import recurrence_text
 from celery_pgbeat.moving.readers.redis_keys import Hash, hashes
-from celery_pgbeat.safe_text import type_of
 from celery_pgbeat.schedules.wallclock.zones import zone_named
+from celery_pgbeat.texts.safe_text import type_of
 
 PREFIX = "redbeat:"
 OF_CODE = (

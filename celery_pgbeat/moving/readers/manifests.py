@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from celery_pgbeat.errors import InvalidSource, MissingExtra
-from celery_pgbeat.safe_text import one_line
+from celery_pgbeat.texts.safe_text import one_line
 
 Manifest = Mapping[str, Any]
 

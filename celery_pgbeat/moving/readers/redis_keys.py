@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from celery_pgbeat.errors import InvalidSource, MissingExtra
-from celery_pgbeat.redaction import ENCODED, is_misread
-from celery_pgbeat.safe_text import one_line
+from celery_pgbeat.texts.redaction import ENCODED, is_misread
+from celery_pgbeat.texts.safe_text import one_line
 
 PAGE = 500  # hashes that are read in one round trip
 TIMEOUT = 5  # seconds until a Redis that does not answer is given up

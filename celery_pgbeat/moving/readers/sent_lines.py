@@ -12,7 +12,7 @@ from pathlib import Path
 
 from celery_pgbeat.errors import InvalidSource
 from celery_pgbeat.moving.readers.text_files import lines_of
-from celery_pgbeat.safe_text import in_short
+from celery_pgbeat.texts.safe_text import in_short
 
 LOGGED = re.compile(
     r"\[(?P<at>\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3}): [A-Z]+/[^]]*\].* "

@@ -19,7 +19,7 @@ from sqlalchemy.pool import NullPool
 
 from celery_pgbeat.errors import InvalidSetting, InvalidSource
 from celery_pgbeat.postgres.engine import masked, normalise_url, read_url
-from celery_pgbeat.safe_text import one_line
+from celery_pgbeat.texts.safe_text import one_line
 
 Record = dict[str, Any]
 PAGE = 1_000  # ids in one statement

@@ -667,7 +667,7 @@ begin
 end
 $$;
 
--- Why a JSON value cannot be read by every process that gets it; NULL where it can. See plain_json.py.
+-- Why a JSON value cannot be read by every process that gets it; NULL where it can. See texts/plain_json.py.
 create or replace function {schema}.not_plain_json(field text, given jsonb) returns text
 language sql stable parallel safe
 as $$

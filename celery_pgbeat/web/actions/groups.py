@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from celery_pgbeat.errors import UnknownGroup
-from celery_pgbeat.suggestions import did_you_mean
+from celery_pgbeat.texts.suggestions import did_you_mean
 from celery_pgbeat.web.actions.action import About
 from celery_pgbeat.web.page import Query
 from celery_pgbeat.web.reading import Reader

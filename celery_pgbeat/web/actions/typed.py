@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo
 
 from celery_pgbeat.errors import InvalidSchedule
 from celery_pgbeat.schedules.wallclock.zones import zone_named
-from celery_pgbeat.typed_instants import DAYS, FORMS, parse_instant
+from celery_pgbeat.texts.typed_instants import DAYS, FORMS, parse_instant
 from celery_pgbeat.web.form import Form, Wrong
 
 

@@ -9,9 +9,9 @@ from typing import Any
 
 from celery_pgbeat.columns import DECLARED, PUBLIC
 from celery_pgbeat.errors import InvalidSchedule, MissingExtra
-from celery_pgbeat.redaction import ARGUMENTS
 from celery_pgbeat.schedules import parse
 from celery_pgbeat.schedules.durations import spoken
+from celery_pgbeat.texts.redaction import ARGUMENTS
 
 SENSITIVE = "sensitive: they are not shown"
 ELSEWHERE = {

@@ -12,8 +12,8 @@ import logging
 from collections.abc import Callable
 from datetime import timedelta
 
-from celery_pgbeat.node import NodeId
 from celery_pgbeat.postgres.worker_queries import Start, WorkerQueries
+from celery_pgbeat.process.node import NodeId
 
 logger = logging.getLogger(__name__)
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import logging
 from typing import Any
 
-from celery_pgbeat.app_name import app_name
 from celery_pgbeat.postgres.worker_queries import WorkerQueries
+from celery_pgbeat.settings.app_name import app_name
 
 EVERY = 60.0  # seconds between two checks; the first is made at the start
 SECOND = (

@@ -18,8 +18,8 @@ from celery import current_task, states
 from celery.exceptions import WorkerShutdown, WorkerTerminate
 from celery.utils.time import maybe_make_aware
 
-from celery_pgbeat import redaction
 from celery_pgbeat.postgres.worker_queries import Finish, Start
+from celery_pgbeat.texts import redaction
 from celery_pgbeat.worker.context import context_of
 from celery_pgbeat.worker.report.reports import Lost, Report, Requeue, Retry
 from celery_pgbeat.worker.start.admission import admission_of

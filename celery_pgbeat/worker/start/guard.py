@@ -78,7 +78,7 @@ from celery_pgbeat.postgres.worker_queries import (
     Unstarted,
     WorkerQueries,
 )
-from celery_pgbeat.redaction import MASKED
+from celery_pgbeat.texts.redaction import MASKED
 from celery_pgbeat.worker.context import WorkerContext
 from celery_pgbeat.worker.report.reports import Requeue
 from celery_pgbeat.worker.start.admission import Admission, admission_of, admit

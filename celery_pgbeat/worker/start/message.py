@@ -18,7 +18,7 @@ from typing import Any
 from celery.worker import state
 
 from celery_pgbeat.postgres.worker_queries import MessageCopy, Start
-from celery_pgbeat.safe_text import in_short
+from celery_pgbeat.texts.safe_text import in_short
 
 HEADER = "pgbeat"
 PROPERTIES = "properties"

@@ -17,10 +17,10 @@ from zoneinfo import ZoneInfo
 
 from croniter import croniter
 
-from celery_pgbeat.safe_text import one_line
 from celery_pgbeat.schedules import parse
 from celery_pgbeat.schedules.wallclock.instants import UTC, as_utc
 from celery_pgbeat.schedules.wallclock.zones import zone_named
+from celery_pgbeat.texts.safe_text import one_line
 
 YEAR_OF_DAYS = 366
 AROUND_A_CHANGE = timedelta(hours=3)  # before and after a change of the clocks

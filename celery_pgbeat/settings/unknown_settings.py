@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 from difflib import get_close_matches
 from typing import Any
 
-from celery_pgbeat.environment import OURS, own_variables
+from celery_pgbeat.settings.environment import OURS, own_variables
 
 ALIKE = 0.8  # of two names, from 0 to 1: above it one is a misspelling of the other
 
