@@ -1,8 +1,8 @@
 """The table of operations: what a person can do with periodic tasks, jobs and groups, each said once.
 
-Made from it: the commands of the shell that need nothing of their own (`cli/command_line/operation_command.py`), and the
-actions of the dashboard and of Django's admin (`web/actions/`). The method of `PgBeat` of the same name says the types,
-the errors and an example.
+Made from it: the commands of the shell that need nothing of their own (`operation_command.py`), and the actions of the
+dashboard and of Django's admin (`web/actions/`). The method of `PgBeat` of the same name says the types, the errors and
+an example.
 
 Pure: imports nothing but the standard library.
 """

@@ -1,6 +1,6 @@
 """Which of the missed occurrences is still sent. Found by bisection and counting, not by a walk through millions.
 
-`decide.py` finds out which occurrences are missed. The rules must stay equal to those of `postgres/sql/recover.sql` for
+`decide.py` finds out which occurrences are missed. The rules must stay equal to those of `sql/beat/recover.sql` for
 jobs that were submitted and not sent (`tests/protocol/test_publish_confirm_recover.py` has the cases).
 """
 

@@ -19,7 +19,7 @@ def decide(row: Due, rules: Rules) -> Decision | Postponed:
     one is sent and the others are skipped. Older ones are decided by `catchup`. Nothing starts inside a blackout
     window, and nothing is sent later than the `catchup_window` of the row, if it has one.
 
-    What is too late must stay equal to `postgres/sql/recover.sql`, which decides again about a job that was submitted
+    What is too late must stay equal to `sql/beat/recover.sql`, which decides again about a job that was submitted
     and not sent; `tests/protocol/test_publish_confirm_recover.py` has the cases.
 
     Raises:

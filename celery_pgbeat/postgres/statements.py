@@ -1,5 +1,8 @@
 """The statements of `sql/`, loaded once: the file's name is the verb, its comment the documentation.
 
+Its folders say who runs them: beats, workers, the declarations of code, people (through `PgBeat`), or pages, which also
+means what commands show.
+
 A file is one statement. Where planning the statement takes longer than running it, the statement is a function, because
 a function keeps its plan. Such a file has three parts:
 
@@ -17,9 +20,9 @@ a function keeps its plan. Such a file has three parts:
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from functools import lru_cache
-from importlib import resources
+from collections.abc import Iterator, Mapping
+from functools import cache, lru_cache
+from pathlib import Path
 
 from celery_pgbeat.errors import InvalidSetting
 from celery_pgbeat.postgres.column_lists import with_columns
@@ -28,6 +31,7 @@ from celery_pgbeat.postgres.function_comments import function_comments
 from celery_pgbeat.postgres.job_column_lists import with_job_columns
 from celery_pgbeat.postgres.known_words import with_known_words
 
+FOLDER = Path(__file__).parent
 PARAMETER = re.compile(r"%\((\w+)\)s")
 SCHEMA_NAME = re.compile(r"[a-z_][a-z0-9_]{0,62}")
 FUNCTION, CALL = "\n-- function\n", "\n-- call\n"
@@ -56,19 +60,23 @@ def rendered(text: str, schema: str) -> str:
     return filled_in(text).replace("{schema}", f'"{schema}"').replace("{channel}", f"'{schema}'")
 
 
+@cache
+def files() -> Mapping[str, Path]:
+    """Return the file of each statement, by its name, in the order of the names."""
+    return {path.stem: path for path in sorted((FOLDER / "sql").glob("*/*.sql"), key=lambda path: path.stem)}
+
+
 @lru_cache(maxsize=256)
 def statement(name: str, schema: str) -> str:
-    """Return the statement `sql/<name>.sql` for this schema, without its comments; of a function, the call."""
-    text = (resources.files("celery_pgbeat.postgres") / "sql" / f"{name}.sql").read_text(encoding="utf-8")
+    """Return the statement of this name for this schema, without its comments; of a function, the call."""
+    text = files()[name].read_text(encoding="utf-8")
     lines = (line for line in text.split(CALL)[-1].splitlines() if not line.lstrip().startswith("--"))
     return rendered("\n".join(lines), schema)
 
 
 def functions() -> Iterator[tuple[str, str]]:
     """Yield (name, text) of the statements that are functions: what `migrate` installs of them."""
-    folder = resources.files("celery_pgbeat.postgres") / "sql"
-    for path in sorted(folder.iterdir(), key=lambda entry: entry.name):
-        name = path.name.removesuffix(".sql")
+    for name, path in files().items():
         head, _, function = path.read_text(encoding="utf-8").partition(CALL)[0].partition(FUNCTION)
         if function:
             yield name, f"{function}\n{function_comments(function, name, head)}"

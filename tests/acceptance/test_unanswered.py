@@ -5,12 +5,11 @@ from __future__ import annotations
 import uuid
 from collections.abc import Iterator
 from datetime import timedelta
-from importlib import resources
 
 import pytest
 from sqlalchemy.engine import make_url
 
-from celery_pgbeat.postgres.statements import statement
+from celery_pgbeat.postgres.statements import files, statement
 from tests.acceptance.decisions import decided, gaps, left_from
 from tests.harness import checker
 from tests.harness.processes import Cluster
@@ -59,7 +58,7 @@ def struck(door: Proxy, before: int) -> bool:
 
 
 def test_each_statement_can_be_recognised_by_its_first_words() -> None:
-    names = {path.name.removesuffix(".sql") for path in (resources.files("celery_pgbeat.postgres") / "sql").iterdir()}
+    names = set(files())
     not_run = {"end_unstarted", "requeue", "skip"}  # they begin like others, and no test here runs them
     texts = {name: statement(name, "pgbeat").encode() for name in names - not_run}
 

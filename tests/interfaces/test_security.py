@@ -22,7 +22,7 @@ from celery_pgbeat.declare import define
 from celery_pgbeat.declare.sendable import check_sendable
 from celery_pgbeat.errors import InvalidPeriodicTask
 from celery_pgbeat.postgres.roles import roles_script
-from celery_pgbeat.postgres.statements import PARAMETER, statement
+from celery_pgbeat.postgres.statements import PARAMETER, files, statement
 from celery_pgbeat.settings import Settings
 from tests.harness.session import Session
 
@@ -104,7 +104,7 @@ def said_by(*patterns: str) -> list[str]:
     """Return the names of the statements that these modules say."""
     text = "".join(path.read_text(encoding="utf-8") for pattern in patterns for path in ROOM.glob(pattern))
     names = set(re.findall(r"(?:run|_run|_changed|_tell)\(\s*\"(\w+)\"", text))
-    return sorted(name for name in names if (ROOM / "postgres" / "sql" / f"{name}.sql").exists())
+    return sorted(names & files().keys())
 
 
 STATEMENTS = {

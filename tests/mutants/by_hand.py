@@ -30,15 +30,15 @@ HOSTILE = "interfaces/test_hostile_texts.py"
 SHELL = "interfaces/test_shell.py"
 
 fragments = _in("postgres/fragments.py", TICK, FREE)
-mark = _in("postgres/sql/mark.sql", TICK)
-at_once = _in("postgres/sql/mark.sql", AT_ONCE)
-free = _in("postgres/sql/submit_free.sql", FREE, TICK)
-submit = _in("postgres/sql/submit.sql", TICK, POLICIES)
-policies = _in("postgres/sql/submit.sql", POLICIES, TICK)
-confirm = _in("postgres/sql/confirm.sql", SENDING, "protocol/test_confirm_again.py", "protocol/test_recheck.py")
-recover = _in("postgres/sql/recover.sql", SENDING, POLICIES)
-plan = _in("postgres/sql/plan.sql", "protocol/test_row_trigger.py", REPLAN)
-postpone = _in("postgres/sql/postpone.sql", "protocol/test_blackouts.py")
+mark = _in("postgres/sql/beat/mark.sql", TICK)
+at_once = _in("postgres/sql/beat/mark.sql", AT_ONCE)
+free = _in("postgres/sql/beat/submit_free.sql", FREE, TICK)
+submit = _in("postgres/sql/beat/submit.sql", TICK, POLICIES)
+policies = _in("postgres/sql/beat/submit.sql", POLICIES, TICK)
+confirm = _in("postgres/sql/beat/confirm.sql", SENDING, "protocol/test_confirm_again.py", "protocol/test_recheck.py")
+recover = _in("postgres/sql/beat/recover.sql", SENDING, POLICIES)
+plan = _in("postgres/sql/beat/plan.sql", "protocol/test_row_trigger.py", REPLAN)
+postpone = _in("postgres/sql/beat/postpone.sql", "protocol/test_blackouts.py")
 
 STATEMENTS_OF_THE_BEAT = {
     "a mark does not keep other beats away": mark(
@@ -107,11 +107,11 @@ STATEMENTS_OF_THE_BEAT = {
     "a postponement is not fenced by its mark": postpone("and task.marked_at = postponed.marked_at"),
 }
 
-start = _in("postgres/sql/start.sql", REPORTS)
-finish = _in("postgres/sql/finish_many.sql", REPORTS, FAILURES)
-heartbeat = _in("postgres/sql/heartbeat.sql", REPORTS)
-retry = _in("postgres/sql/retry.sql", REPORTS, "protocol/test_recheck.py")
-late = _in("postgres/sql/start_lost.sql", REPORTS, "protocol/test_min_gap.py")
+start = _in("postgres/sql/worker/start.sql", REPORTS)
+finish = _in("postgres/sql/worker/finish_many.sql", REPORTS, FAILURES)
+heartbeat = _in("postgres/sql/worker/heartbeat.sql", REPORTS)
+retry = _in("postgres/sql/worker/retry.sql", REPORTS, "protocol/test_recheck.py")
+late = _in("postgres/sql/worker/start_lost.sql", REPORTS, "protocol/test_min_gap.py")
 failures = _in("postgres/definitions/failures.sql", FAILURES)
 
 STATEMENTS_OF_THE_WORKER = {
@@ -142,9 +142,9 @@ STATEMENTS_OF_THE_WORKER = {
 }
 
 groups = _in("postgres/definitions/groups.sql", "protocol/test_queues.py", "protocol/test_groups.py")
-slots = _in("postgres/sql/grant_slots.sql", "protocol/test_groups.py", "protocol/test_queues.py")
-after = _in("postgres/sql/settle_downstream.sql", "protocol/test_after.py", "interfaces/test_diamond.py")
-buffered = _in("postgres/sql/release_buffered.sql", "protocol/test_buffered.py", POLICIES)
+slots = _in("postgres/sql/beat/grant_slots.sql", "protocol/test_groups.py", "protocol/test_queues.py")
+after = _in("postgres/sql/beat/settle_downstream.sql", "protocol/test_after.py", "interfaces/test_diamond.py")
+buffered = _in("postgres/sql/beat/release_buffered.sql", "protocol/test_buffered.py", POLICIES)
 
 ORDER = {
     "a pause of a queue lets its jobs go": groups("when known.paused then", "when false then"),
@@ -200,7 +200,7 @@ WRITES_AND_REFUSALS = {
     "Python takes the queue of a worker's inbox": texts("|.*\\.pidbox\\Z"),
     "Python takes a span of nothing": columns("or not (span or column.may_be_zero)"),
     "a file writes what code has declared": importing("elif owner.startswith(CODE):", "elif False:"),
-    "the shell shows a control character": _in("safe_text.py", HOSTILE, SHELL)(
+    "the shell shows a control character": _in("texts/safe_text.py", HOSTILE, SHELL)(
         "text if text.isprintable() else", "text if True else"
     ),
 }

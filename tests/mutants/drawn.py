@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 
+from celery_pgbeat.postgres.statements import files
 from tests.model.mutants import Mutant
 from tests.mutants.planted import PACKAGE, ROOT, Planted
 
@@ -134,7 +135,7 @@ def _store(names: str) -> tuple[str, ...]:
 
 
 def _sql(names: str) -> tuple[str, ...]:
-    return tuple(f"postgres/sql/{name}.sql" for name in names.split())
+    return tuple(f"postgres/sql/{files()[name].parent.name}/{name}.sql" for name in names.split())
 
 
 def _definitions(names: str) -> tuple[str, ...]:

@@ -9,12 +9,11 @@ from __future__ import annotations
 import re
 import time
 from contextlib import closing
-from importlib import resources
 from typing import Any
 
 import pytest
 
-from celery_pgbeat.postgres.statements import statement
+from celery_pgbeat.postgres.statements import files, statement
 from tests.harness.cost import slowness
 from tests.harness.session import Session
 
@@ -183,7 +182,7 @@ READS_MUCH = {
 # Only our own connections execute these, for a person, and they switch JIT off (postgres/engine.py).
 MAY_COMPILE = {"calls_in_use", "changed_jobs", "stuck"}
 
-NAMES = sorted(path.name.removesuffix(".sql") for path in (resources.files("celery_pgbeat.postgres") / "sql").iterdir())
+NAMES = list(files())
 
 
 def parameters(name: str) -> dict[str, Any]:

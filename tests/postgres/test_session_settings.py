@@ -7,7 +7,6 @@ import uuid
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from datetime import datetime, timedelta, timezone
-from pathlib import Path
 from typing import Any
 
 import psycopg
@@ -17,7 +16,6 @@ from click.testing import CliRunner
 from psycopg import _queries, adapt, pq
 from sqlalchemy.engine import make_url
 
-from celery_pgbeat import postgres
 from celery_pgbeat.api import PgBeat
 from celery_pgbeat.cli import main
 from celery_pgbeat.embedded.databases import drop_database
@@ -27,13 +25,13 @@ from celery_pgbeat.postgres.beat_queries import BeatQueries
 from celery_pgbeat.postgres.database import Database
 from celery_pgbeat.postgres.engine import create_engine, normalise_url
 from celery_pgbeat.postgres.migrate import check, latest, migrate
-from celery_pgbeat.postgres.statements import PARAMETER, statement
+from celery_pgbeat.postgres.statements import PARAMETER, files, statement
 from celery_pgbeat.postgres.worker_queries import MinGapViolation, Start, WorkerQueries
 from tests.harness.jobs import make_job
 from tests.harness.role import Role
 from tests.harness.ticks import LEASE, decided, planned
 
-STATEMENTS = sorted((Path(postgres.__file__).parent / "sql").glob("*.sql"))
+STATEMENTS = list(files().values())
 UTC = timezone.utc
 SILENCE = timedelta(seconds=30)
 MICROSECOND = timedelta(microseconds=1)

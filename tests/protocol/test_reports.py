@@ -8,7 +8,6 @@ import threading
 import uuid
 from collections.abc import Iterator
 from datetime import timedelta
-from importlib import resources
 from typing import Any
 
 import pytest
@@ -16,7 +15,7 @@ from sqlalchemy.exc import DBAPIError
 
 from celery_pgbeat.errors import DatabaseUnavailable
 from celery_pgbeat.postgres.database import Database
-from celery_pgbeat.postgres.statements import parameters, statement
+from celery_pgbeat.postgres.statements import files, parameters, statement
 from celery_pgbeat.postgres.worker_queries import (
     Finish,
     JobState,
@@ -898,6 +897,6 @@ def test_the_stop_requests_of_a_worker_are_found_by_their_index_among_many_that_
     "name", [name for name, _ in inspect.getmembers(WorkerQueries, inspect.isfunction) if not name.startswith("_")]
 )
 def test_each_method_says_what_its_statement_says(name: str) -> None:
-    text = (resources.files("celery_pgbeat.postgres") / "sql" / f"{name}.sql").read_text(encoding="utf-8")
+    text = files()[name].read_text(encoding="utf-8")
     promised = text.splitlines()[0].removeprefix("-- ")
     assert promised == (inspect.getdoc(getattr(WorkerQueries, name)) or "").splitlines()[0]

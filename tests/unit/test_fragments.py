@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from importlib import resources
-
 import pytest
 
 from celery_pgbeat.postgres import fragments
 from celery_pgbeat.postgres.migrate import checksum, definitions
-from celery_pgbeat.postgres.statements import statement
+from celery_pgbeat.postgres.statements import files, statement
 
-TEXTS = {
-    path.name.removesuffix(".sql"): path.read_text(encoding="utf-8")
-    for path in (resources.files("celery_pgbeat.postgres") / "sql").iterdir()
-}
+TEXTS = {name: path.read_text(encoding="utf-8") for name, path in files().items()}
 
 
 @pytest.mark.parametrize("name", fragments.FRAGMENTS)

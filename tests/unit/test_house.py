@@ -18,7 +18,7 @@ from celery_pgbeat.postgres.migrate import definitions, migrations
 from celery_pgbeat.postgres.statements import parameters, rendered
 
 ROOT = Path(__file__).parents[2]
-SQL = sorted((ROOT / "celery_pgbeat" / "postgres" / "sql").glob("*.sql"))
+SQL = sorted((ROOT / "celery_pgbeat" / "postgres" / "sql").glob("*/*.sql"))
 EVERY_SQL = sorted((ROOT / "celery_pgbeat").rglob("*.sql"))
 
 

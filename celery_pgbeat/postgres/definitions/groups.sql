@@ -3,7 +3,7 @@
 -- A job of a group that is `limited` is buffered and waits for its turn, its slot; `grant_slots` gives it one.
 -- Whether a job may have its turn is decided in `why_held` and `turns_in`: what grants, what looks whether there is
 -- something to grant, and what explains why a job waits call these two. In which order the jobs have their turns is
--- decided in `next_in` (sql/grant_slots.sql). A group that is not limited has no turns: `grant_slots` lets go what
+-- decided in `next_in` (sql/beat/grant_slots.sql). A group that is not limited has no turns: `grant_slots` lets go what
 -- still waits in it, unless it is stopped.
 --
 --   a group is | if                                                      | this means             | until
