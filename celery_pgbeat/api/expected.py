@@ -2,7 +2,7 @@
 
 The next occurrence of such a row is the latest among the next ones of its upstream tasks after its last one, the one
 after that the latest among their next ones after this one, and so on. An upstream task may have no schedule either. Of
-occurrences that have a job already the times are known, see `due_after` in `definitions/after.sql`; of the others a
+occurrences that have a job already the times are known, see `due_after` in `internal/after.sql`; of the others a
 schedule says them. Nothing here is a promise: an upstream task may fail or take long, and each may be edited or paused.
 
 Pure: no database. No function calls itself, because a chain of tasks may be longer than Python's stack.

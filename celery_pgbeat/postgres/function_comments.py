@@ -1,6 +1,6 @@
 """What a database tool shows of an internal function: the first sentence of the comment above it, after `Internal: `.
 
-The functions that people call have their comments in `definitions/comments.sql`.
+The functions that people call have their comments in `definitions/public/comments.sql`.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def function_comments(text: str, name: str = "", head: str = "") -> str:
 
 @cache
 def _public() -> frozenset[str]:
-    comments = resources.files("celery_pgbeat.postgres") / "definitions" / "comments.sql"
+    comments = resources.files("celery_pgbeat.postgres") / "definitions" / "public" / "comments.sql"
     return frozenset(COMMENTED.findall(comments.read_text(encoding="utf-8")))
 
 

@@ -21,7 +21,7 @@ comment on column {schema}.periodic_task.note is 'What people should know.';
 def next_version(folder: Path, min_compatible: int) -> dict[str, str]:
     """Make a copy of the package with the next version of the schema; return the environment of nodes that run it."""
     package = with_one_more_migration(folder)
-    with (package / "postgres" / "definitions" / "comments.sql").open("a") as comments:
+    with (package / "postgres" / "definitions" / "public" / "comments.sql").open("a") as comments:
         comments.write(DEFINITION)
     assign(package / "postgres" / "migrate.py", "MIN_COMPATIBLE", min_compatible)
     assign(package / "__init__.py", "__version__", NEXT)

@@ -52,7 +52,7 @@ STATEMENTS_OF_THE_BEAT = {
         "(true or",
         SENDING,
     ),
-    "a mark from the future counts for good": _in("postgres/definitions/marks.sql", TICK)(
+    "a mark from the future counts for good": _in("postgres/definitions/internal/marks.sql", TICK)(
         "and {schema}.now() + lease", "and 'infinity'"
     ),
     "what a group holds is submitted at once": at_once("and (limited or state = 'finished')", "and false"),
@@ -112,7 +112,7 @@ finish = _in("postgres/sql/worker/finish_many.sql", REPORTS, FAILURES)
 heartbeat = _in("postgres/sql/worker/heartbeat.sql", REPORTS)
 retry = _in("postgres/sql/worker/retry.sql", REPORTS, "protocol/test_recheck.py")
 late = _in("postgres/sql/worker/start_lost.sql", REPORTS, "protocol/test_min_gap.py")
-failures = _in("postgres/definitions/failures.sql", FAILURES)
+failures = _in("postgres/definitions/internal/failures.sql", FAILURES)
 
 STATEMENTS_OF_THE_WORKER = {
     "a message of an earlier run starts": start("and run = start.run"),
@@ -141,7 +141,7 @@ STATEMENTS_OF_THE_WORKER = {
     ),
 }
 
-groups = _in("postgres/definitions/groups.sql", "protocol/test_queues.py", "protocol/test_groups.py")
+groups = _in("postgres/definitions/internal/groups.sql", "protocol/test_queues.py", "protocol/test_groups.py")
 slots = _in("postgres/sql/beat/grant_slots.sql", "protocol/test_groups.py", "protocol/test_queues.py")
 after = _in("postgres/sql/beat/settle_downstream.sql", "protocol/test_after.py", "interfaces/test_diamond.py")
 buffered = _in("postgres/sql/beat/release_buffered.sql", "protocol/test_buffered.py", POLICIES)
@@ -163,8 +163,8 @@ ORDER = {
     ),
 }
 
-trigger = _in("postgres/definitions/row_trigger.sql", "protocol/test_row_trigger.py", REPLAN)
-checks = _in("postgres/definitions/validation.sql", "interfaces/test_validation.py")
+trigger = _in("postgres/definitions/internal/row_trigger.sql", "protocol/test_row_trigger.py", REPLAN)
+checks = _in("postgres/definitions/internal/validation.sql", "interfaces/test_validation.py")
 texts = _in("declare/texts.py", "unit/test_declare.py", "interfaces/test_validation.py")
 columns = _in("declare/columns.py", "unit/test_declare.py", "interfaces/test_limits.py")
 importing = _in("api/importing.py", "unit/test_cli_exchange.py", SHELL, "interfaces/test_limits.py")

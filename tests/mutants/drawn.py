@@ -139,7 +139,7 @@ def _sql(names: str) -> tuple[str, ...]:
 
 
 def _definitions(names: str) -> tuple[str, ...]:
-    return tuple(f"postgres/definitions/{name}.sql" for name in names.split())
+    return tuple(f"postgres/definitions/internal/{name}.sql" for name in names.split())
 
 
 DRAWN = {

@@ -93,7 +93,7 @@ def test_the_order_of_the_definitions_names_each_file_once() -> None:
     installed = [name for name, _ in definitions()]
 
     assert len(set(installed)) == len(installed)
-    assert {path.stem for path in folder.glob("*.sql")} <= set(installed)
+    assert {f"{path.parent.name}/{path.stem}" for path in folder.glob("*/*.sql")} <= set(installed)
 
 
 def test_what_is_filled_into_the_definitions_is_ascii_too() -> None:

@@ -3,7 +3,7 @@
 -- It looks at two hundred groups at most, and takes a thousand reasons at most to look at each of them. If there are
 -- more, it returns 1 at least, and the next look finds them. Of the groups that are not limited any more it lets up to
 -- %(batch)s jobs go on together. The jobs of a group have their turns in the order of their scheduled_for; under a rate
--- limit the rows of the group take turns, unless it is ordered. definitions/groups.sql explains the words.
+-- limit the rows of the group take turns, unless it is ordered. internal/groups.sql explains the words.
 --
 -- The row of a group is locked first. What is under way, and what else keeps the jobs of the group waiting, is read
 -- after that, in a statement of its own, which sees what the transaction that had the lock before has committed. A
@@ -192,7 +192,7 @@ begin
                 ) as used
                 where known.name = used.name
             )
-            -- A job is ready when a beat may send it, or a person may pick it up (definitions/people.sql). It has
+            -- A job is ready when a beat may send it, or a person may pick it up (internal/people.sql). It has
             -- waited, so `recover` does not drop it as late. The time for a task for people (`due_in`) begins now.
             update {schema}.active_job as job
             set state = {schema}.ready_state(job.kind), waits_for = null, slot = given.slot, waited = true,

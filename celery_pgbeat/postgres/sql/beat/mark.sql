@@ -5,7 +5,7 @@
 --
 -- Rows that another beat is marking at this moment are skipped, not waited for. A row that it has marked just now,
 -- after this statement took its snapshot, is not marked again: to lock it, Postgres checks the conditions on its new
--- version. `is_marked` (definitions/marks.sql) tells whether a mark counts. `no key update`: a plain `for update` hides
+-- version. `is_marked` (internal/marks.sql) tells whether a mark counts. `no key update`: a plain `for update` hides
 -- a row while another transaction inserts one that refers to it. `created_at` is what the ids of the row's jobs begin
 -- with. It changes when a person has occurrences decided anew, so their jobs get other ids.
 --

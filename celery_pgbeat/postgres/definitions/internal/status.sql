@@ -1,4 +1,4 @@
--- The present state, for people: the views `task`, `status` and `overdue`, and explain().
+-- The present state, in words for people.
 --
 -- All of it is read from the tables and now() alone: it must be right when every beat is dead. So where a beat would
 -- use a setting, this uses what the row has (the lease of its last mark), else the default.
@@ -522,49 +522,6 @@ create or replace function {schema}.ended(sentence text) returns text
 language sql immutable parallel safe
 as $$ select sentence || case when right(sentence, 1) in ('.', '?') then '' else '.' end $$;
 
--- One sentence: why a periodic task is, or is not, running now. It acts for the owner, so that its caller needs no
--- right to read arguments.
-create or replace function {schema}.explain(name text) returns text
-language plpgsql stable security definer
-set search_path = pg_catalog, pg_temp
-as $$
-#variable_conflict use_column
-declare
-    task {schema}.periodic_task;
-    job {schema}.active_job;
-    others int;
-    nodes record;
-    refusals constant text := {schema}.refusals_in_words(explain.name);
-begin
-    select * into task from {schema}.periodic_task as stored where stored.name = explain.name;
-    if not found and refusals is not null then
-        return {schema}.ended({schema}.quoted(explain.name) || ' is not running, and has no row: ' || refusals);
-    elsif not found then
-        perform {schema}.refuse_unknown(explain.name);
-    end if;
-    select * into nodes from {schema}.nodes_in_words();
-    select * into job from {schema}.active_job as active
-    where active.periodic_task = task.name
-    order by active.state = 'running' desc, active.state = 'error' desc, active.waits_for is not null, active.created_at
-    limit 1;
-    select count(*) - 1 into others from {schema}.active_job as active where active.periodic_task = task.name;
-    return {schema}.ended({schema}.quoted(task.name)
-        || case when job.state = 'running' then ' is running: ' else ' is not running: ' end
-        || concat_ws('; ',
-            {schema}.job_in_words(job, nodes.no_tracker),
-            (select {schema}.lost_message_in_words() from {schema}.lost_message as lost
-             where lost.job = job.id and {is_still_lost}),
-            case when others > 0 then format('other jobs of it that are not final: %s', others) end,
-            {schema}.row_in_words(task, nodes.no_beat, nodes.beat_seen),
-            {schema}.backfills_in_words(task.name),
-            case when job.id is null then {schema}.last_in_words(task.name) end,
-            case when job.id is not null or {schema}.waits_for_a_beat(task) then nodes.no_beat end,
-            'the row stays as it was declared before: ' || refusals));
-end
-$$;
-
-revoke execute on function {schema}.explain(text) from public;
-
 -- The state of a periodic task in a few words: what its job does, then what it is waiting for itself.
 create or replace function {schema}.state_in_words(task {schema}.periodic_task, job {schema}.active_job) returns text
 language sql stable
@@ -605,68 +562,6 @@ as $$
             end as row_words
     ) as known
 $$;
-
--- The columns of a periodic task that people look at, without what beats and triggers write for themselves.
-create or replace view {schema}.task as
-select {shown} from {schema}.periodic_task;
-
--- The state of each periodic task. Each row looks up its jobs by its own name, so that a page of a million rows is as
--- fast as one of a hundred. Failures are counted only if the last job did not succeed.
-create or replace view {schema}.status as
-select stored.name,
-    {schema}.state_in_words(stored, active.job) as state,
-    stored.next_run_at,
-    last.state as last_state,
-    last.scheduled_for as last_scheduled_for,
-    case
-        when {is_on stored} and stored.next_run_at <= {schema}.now()
-        then {schema}.now() - stored.next_run_at
-    end as lateness,
-    coalesce(failing.times, 0) as failures,
-    stored.problem
-from {schema}.periodic_task as stored
-left join lateral (
-    select job from {schema}.active_job as job
-    where job.periodic_task = stored.name
-    order by job.state = 'running' desc, job.state = 'error' desc, job.waits_for is not null, job.created_at
-    limit 1
-) as active on true
-left join lateral (
-    select state, coalesce(last_scheduled_for, scheduled_for) as scheduled_for, created_at
-    from {schema}.finished_job
-    where periodic_task = stored.name
-    order by created_at desc
-    limit 1
-) as final on true
-left join lateral (
-    select state, scheduled_for
-    from (
-        select final.state, final.scheduled_for, final.created_at
-        where final.state is not null
-        union all
-        (select state, scheduled_for, created_at from {schema}.active_job
-         where periodic_task = stored.name
-         order by created_at desc
-         limit 1)
-    ) as newest
-    order by created_at desc, scheduled_for desc
-    limit 1
-) as last on true
-left join lateral (
-    select count(*)::int as times
-    from (
-        select state,
-            count(*) filter (where state = 'succeeded')
-                over (order by created_at desc rows unbounded preceding) as successes
-        from (
-            select state, created_at from {schema}.finished_job
-            where periodic_task = stored.name and final.state <> 'succeeded'
-            order by created_at desc
-            limit 100
-        ) as latest
-    ) as counted
-    where state = 'failed' and successes = 0
-) as failing on true;
 
 -- The periodic tasks that are to be planned and not due. The planner takes `<>` for nearly always true and would read
 -- them all, at an estimated cost for which it would even compile the query.
@@ -733,42 +628,3 @@ as $$
     ) as since (due_at)
     where due_at < {schema}.now() - {schema}.patience(job.mark_lease)
 $$;
-
--- What should have happened and has not: each run, resumption or plan that is late by more than 2 x (lease + poll). The
--- reasons come last, so that a query for the latest hundred of a million computes a hundred of them.
-create or replace view {schema}.overdue as
-select late.name, late.due_at, {schema}.now() - late.due_at as late_by,
-    concat_ws('; ',
-        case
-            when (late.job).id is not null then {schema}.job_in_words(late.job, nodes.no_tracker)
-            else {schema}.row_in_words(late.task, nodes.no_beat, nodes.beat_seen)
-        end,
-        case late.code when 'lost_message' then {schema}.lost_message_in_words() end,
-        nodes.no_beat) as reason,
-    late.code
-from {schema}.nodes_in_words() as nodes
-cross join lateral (
-    select stored.name, stored.next_run_at as due_at, stored as task, null::{schema}.active_job as job,
-        case when stored.marked_at is not null then 'marked' when stored.lazy then 'lazy' else 'undecided' end as code
-    from {schema}.periodic_task as stored
-    where {is_on stored} and stored.next_run_at < {schema}.now()
-        and stored.next_run_at < {schema}.now() - {schema}.patience(stored.mark_lease)
-    union all
-    select unplanned.name, unplanned.updated_at,
-        (select stored from {schema}.periodic_task as stored where stored.name = unplanned.name), null, 'unplanned'
-    from {schema}.to_be_planned() as unplanned
-    where unplanned.updated_at < {schema}.now() - {schema}.patience(unplanned.mark_lease)
-    union all
-    select stored.name, stored.paused_until, stored, null, 'unresumed'
-    from {schema}.periodic_task as stored
-    where not stored.enabled and stored.paused_until < {schema}.now()
-        and stored.paused_until < {schema}.now() - {schema}.patience(stored.mark_lease)
-    union all
-    select job.periodic_task, late.due_at, null, job, late.code
-    from {schema}.active_job as job
-    left join {schema}.lost_message as lost (id, noticed_at) on lost.id = job.id and {is_still_lost}
-    cross join lateral {schema}.late_job(job, lost.id is not null, nodes.no_tracker is not null) as late
-    -- By index: a hundred thousand jobs that people have, or may pick up, are not read for the few that are late.
-    where job.check_at < 'infinity' or job.waits_for = 'slot' or job.on_error = 'ask' and job.state = 'error'
-        or job.due_by < {schema}.now()
-) as late;

@@ -1,4 +1,4 @@
--- The view `job`, and the days of the history.
+-- The days of the history.
 
 -- Until when a buffered job counts as busy: as long as the jobs of its row, or, for a slot, as the first that has one.
 --
@@ -27,19 +27,6 @@ $$;
 create or replace function {schema}.in_the_calendar(instant timestamptz) returns timestamptz
 language sql immutable parallel safe
 as $$ select case when instant between '0001-01-02 00:00+00' and '9999-12-30 00:00+00' then instant end $$;
-
-create or replace view {schema}.job as
-select {shown of active_job}
-from {schema}.active_job as job
-union all
-select {shown of finished_job}
-from {schema}.finished_job;
-
--- When each periodic task is due next; `order by next_run_at` is an index scan.
-create or replace view {schema}.upcoming as
-select name, next_run_at, planned_for
-from {schema}.periodic_task
-where {is_on} and next_run_at is not null;
 
 -- The end of a job releases the next one that waits for it, and has a beat look at its group. If it has failed or is
 -- lost, it pauses a group that wants that; one that a person gave up does not, because then a person has decided
@@ -131,47 +118,6 @@ $$;
 
 revoke execute on function {schema}.turn_of_one(text) from public;
 
--- Make the missing partitions of today and of the coming days; returns how many, NULL if another session does it at
--- this moment. Rows of a day that are in the default partition move out of it first, in the same transaction. A table
--- lock that cannot be taken within 200 ms is an error: the caller tries again later.
-create or replace function {schema}.make_days(days_ahead int default 14) returns int
-language plpgsql security definer
-set search_path = pg_catalog, pg_temp
-set lock_timeout = '200ms'
-set timezone = 'UTC'
-as $$
-declare
-    today constant date := {schema}.now() at time zone 'UTC';
-    day date;
-    partition text;
-    made int := 0;
-begin
-    if (days_ahead between 0 and 366) is not true then
-        raise exception using errcode = 'invalid_parameter_value',
-            message = format('days_ahead is %s, not 0 to 366', coalesce(days_ahead::text, 'null'));
-    end if;
-    if {schema}.turn_of_one('make_days') is null then
-        return null;
-    end if;
-    for day in
-        select generate_series(today, today + days_ahead, interval '1 day')::date
-    loop
-        partition := 'finished_job_' || to_char(day, 'YYYYMMDD');
-        continue when to_regclass('{schema}.' || partition) is not null;
-        execute format('create table {schema}.%I (like {schema}.finished_job including defaults including constraints)',
-                       partition);
-        execute format('comment on table {schema}.%I is %L', partition, 'Internal: a day of finished_job.');
-        execute format('with moved as (delete from {schema}.finished_job_default '
-                       'where created_at >= %L and created_at < %L returning *) '
-                       'insert into {schema}.%I select * from moved', day, day + 1, partition);
-        execute format('alter table {schema}.finished_job attach partition {schema}.%I for values from (%L) to (%L)',
-                       partition, day, day + 1);
-        made := made + 1;
-    end loop;
-    return made;
-end
-$$;
-
 -- The last records of a periodic task by its occurrences: of one that ran, of one that was skipped and has ended with
 -- that, of one that was left out. What comes after it asks for no earlier ones.
 create or replace function {schema}.last_records(name text) returns setof {schema}.finished_job
@@ -215,62 +161,3 @@ begin
     return {schema}.microseconds(span) * interval '1 microsecond';
 end
 $$;
-
--- Drop the days of the history that are wholly older than the retention, and backfills that had ended by then; returns
--- how many days it dropped. Another session that does it at this moment is left to it.
---
--- The last records of tasks that others come after are kept, in the default partition: a yearly task has ended for
--- those that come after it, however short the retention is.
-create or replace function {schema}.prune(retention interval) returns int
-language plpgsql security definer
-set search_path = pg_catalog, pg_temp
-set lock_timeout = '200ms'
-set timezone = 'UTC'
-as $$
-declare
-    keep_from constant date := (({schema}.now() - {schema}.kept_for('retention', retention)) at time zone 'UTC')::date;
-    days text[];
-    day text;
-    kept {schema}.finished_job[] := '{}';
-begin
-    if {schema}.turn_of_one('prune') is null then
-        return 0;
-    end if;
-    days := array(
-        select child.relname
-        from pg_inherits
-        join pg_class child on child.oid = inhrelid
-        where inhparent = '{schema}.finished_job'::regclass
-            and child.relname ~ '^finished_job_[0-9]{8}$'
-            and to_date(right(child.relname, 8), 'YYYYMMDD') < keep_from
-        order by child.relname);
-    if days <> '{}' or exists (select from {schema}.finished_job_default where created_at < keep_from) then
-        kept := array(
-            select final::{schema}.finished_job
-            from (select distinct upstream from {schema}.dependency) as known
-            cross join lateral {schema}.last_records(known.upstream) as final
-            where final.created_at < keep_from);
-    end if;
-    foreach day in array days loop
-        execute format('drop table {schema}.%I', day);
-    end loop;
-    delete from {schema}.finished_job_default
-    where created_at < keep_from and id <> all (array(select one.id from unnest(kept) as one));
-    insert into {schema}.finished_job
-    select one.* from unnest(kept) as one
-    where not exists (select from {schema}.finished_job_default as there where there.id = one.id);
-    delete from {schema}.backfill where state <> 'running' and finished_at < keep_from;
-    -- The state of names that no row has any more. A state that is being written at this moment is kept.
-    delete from {schema}.periodic_task_state where name = any (array(
-        select name from {schema}.periodic_task_state as known
-        where coalesce(greatest(last_started_at, last_failed_at), '-infinity') < keep_from
-            and not exists (select from {schema}.periodic_task as task where task.name = known.name)
-        for update skip locked));
-    return cardinality(days);
-end
-$$;
-
-revoke execute on function {schema}.make_days(int) from public;
-revoke execute on function {schema}.prune(interval) from public;
-
-select {schema}.make_days();
