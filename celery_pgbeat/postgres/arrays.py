@@ -42,7 +42,9 @@ class _FieldTexts(dict[Any, str]):
     """Values as they are written in a record: most rows share most of theirs, whose text is made once."""
 
     def __missing__(self, value: Any) -> str:
-        text = self[value] = _field(value)
+        text = _field(value)
+        if not isinstance(value, (int, float)):  # 1, 1.0 and True are equal, and written differently
+            self[value] = text
         return text
 
 

@@ -123,6 +123,10 @@ def test_records_arrive_as_they_were(database: Database) -> None:
     assert ["", None, None, None, None, None, 0.0, None, None] == found[-1]
 
 
+def test_values_that_are_equal_and_of_other_types_are_written_each_in_its_way() -> None:
+    assert '{"(1,True,1.0)","(True,1.0,1)"}' == records_text([(1, True, 1.0), (True, 1.0, 1)])
+
+
 def test_a_decision_has_the_fields_of_its_type(database: Database) -> None:
     row, skipped, *others = Decision._fields
 
