@@ -68,7 +68,7 @@ BEHIND = timedelta(seconds=1)  # how late a row is that may be due again at once
 Step = tuple[str, Callable[[PendingWork], bool], Callable[[], bool]]
 
 
-@dataclass(eq=False, repr=False)
+@dataclass(eq=False, repr=False, kw_only=True)
 class Dispatcher:
     """Does what there is to do, one batch a turn. `beat/wiring.py` makes its parts.
 
@@ -77,25 +77,25 @@ class Dispatcher:
         stopwatch: what limits the time for deciding, in seconds.
     """
 
-    _queries: BeatQueries
-    _broker: Broker
-    _closed: ClosedQueues
-    _delivery: Delivery
-    _planner: Planner
-    _submitter: Submitter
-    _recovery: Recovery
-    _backfiller: Backfiller
-    _judge: Judge
-    _tracking: Tracking
-    _clock: DatabaseClock
-    _settings: Settings
-    _rules: Rules
-    _code: CodeSchedules
-    _throttle: LogThrottle
-    _observer: Observer
-    _steps: Steps
-    _look_every: float = LOOK_EVERY
-    _stopwatch: Callable[[], float] = boottime
+    queries: BeatQueries
+    broker: Broker
+    closed: ClosedQueues
+    delivery: Delivery
+    planner: Planner
+    submitter: Submitter
+    recovery: Recovery
+    backfiller: Backfiller
+    judge: Judge
+    tracking: Tracking
+    clock: DatabaseClock
+    settings: Settings
+    rules: Rules
+    code: CodeSchedules
+    throttle: LogThrottle
+    observer: Observer
+    steps: Steps
+    look_every: float = LOOK_EVERY
+    stopwatch: Callable[[], float] = boottime
 
     def __post_init__(self) -> None:
         self._stuck_pause = 0.0  # seconds of the last pause without progress
@@ -105,26 +105,26 @@ class Dispatcher:
         self._look_at = 0.0  # by the boot-time clock: until then due rows are marked without a look
         self._more_is_due = False  # whether another mark will probably find something
         self._due_at: datetime | None = None  # what the last look has announced, until a mark
-        self._batch = self._settings.batch
+        self._batch = self.settings.batch
         self._most_per_mark = FIRST_BATCH  # rows; doubled while there are more that are due together
         # A beat that sends nothing, or not everything, decides about each row in Python: no mark submits it.
-        self._decides_each_row = self._settings.shadow or not self._settings.allows_all
+        self._decides_each_row = self.settings.shadow or not self.settings.allows_all
         self._backlog = False  # whether more is due than one batch takes
         self._is_to_send = False  # whether the last look found something to send
         self._before_sending: Sequence[Step] = (
-            ("confirm again", lambda _: True, self._delivery.confirm_again),
-            ("lower tracking", lambda _: True, self._tracking.lower),
+            ("confirm again", lambda _: True, self.delivery.confirm_again),
+            ("lower tracking", lambda _: True, self.tracking.lower),
             ("pause failing", lambda work: work.failing, self._pause_failing),
             ("pause failed groups", lambda work: work.failing, self._pause_failed_groups),
-            ("resume", lambda work: work.resumes, lambda: self._planner.resume(self._batch)),
-            ("plan", lambda work: work.unplanned, lambda: self._planner.plan(self._batch)),
+            ("resume", lambda work: work.resumes, lambda: self.planner.resume(self._batch)),
+            ("plan", lambda work: work.unplanned, lambda: self.planner.plan(self._batch)),
             # It decides nothing: it sets the check_at of jobs that are in time to their deadlines.
-            ("recheck", lambda work: work.in_time, lambda: self._queries.recheck(self._batch) > 0),
+            ("recheck", lambda work: work.in_time, lambda: self.queries.recheck(self._batch) > 0),
             ("recheck future marks", lambda _: self._has_future_marks, self._recheck_future_marks),
             (
                 "judge",
-                lambda work: work.past_deadline and self._clock.may_judge,
-                lambda: self._judge.judge(self._batch, self._unreported),
+                lambda work: work.past_deadline and self.clock.may_judge,
+                lambda: self.judge.judge(self._batch, self._unreported),
             ),
             (
                 "finish by result",
@@ -134,18 +134,18 @@ class Dispatcher:
             (
                 "settle downstream",
                 lambda work: work.downstream,
-                lambda: self._queries.settle_downstream(self._batch) > 0,
+                lambda: self.queries.settle_downstream(self._batch) > 0,
             ),
-            ("grant slots", lambda work: work.slots_to_grant, lambda: self._queries.grant_slots(self._batch) > 0),
+            ("grant slots", lambda work: work.slots_to_grant, lambda: self.queries.grant_slots(self._batch) > 0),
         )
         self._sending: Sequence[Step] = (
-            ("submit again", lambda _: self._submitter.has_retries, self._submitter.submit_again),
+            ("submit again", lambda _: self.submitter.has_retries, self.submitter.submit_again),
             ("recover", lambda work: work.unsent, self._recover),
             (SUBMIT_DUE, lambda work: work.due, self._submit_due),
             (
                 "backfill",
-                lambda work: work.backfills and not self._settings.shadow,
-                lambda: self._backfiller.turn(self._code.lazy_names),
+                lambda work: work.backfills and not self.settings.shadow,
+                lambda: self.backfiller.turn(self.code.lazy_names),
             ),
         )
 
@@ -157,27 +157,27 @@ class Dispatcher:
         Raises:
             DatabaseUnavailable: no step can work now. So do the other errors of `OUTAGES`.
         """
-        self._steps.begin()
+        self.steps.begin()
         try:
-            self._delivery.check()
+            self.delivery.check()
             rest = self._turn()
         except BaseException as error:  # the delivery's may be no Exception
             self._look_at = 0.0
             if isinstance(error, DatabaseBusy):
                 self._take_less()
             raise
-        if self._steps.has_failed:
+        if self.steps.has_failed:
             self._look_at = 0.0
-        if self._steps.was_busy:
+        if self.steps.was_busy:
             self._take_less()
         else:
-            self._batch = min(self._batch + self._batch // 4, self._settings.batch)
+            self._batch = min(self._batch + self._batch // 4, self.settings.batch)
         return rest
 
     @property
     def broker_problem(self) -> str | None:
         """Why the broker takes no message, or none for some queues, for people; None where there is nothing to send."""
-        return self._closed.problem or (self._broker.problem if self._is_to_send else None)
+        return self.closed.problem or (self.broker.problem if self._is_to_send else None)
 
     def _take_less(self) -> None:
         self._batch = max(min(self._batch, self._most_per_mark) // 2, SMALLEST_BATCH)
@@ -185,16 +185,16 @@ class Dispatcher:
     def _turn(self) -> float:
         if (
             self._may_mark_at_once()
-            and self._broker.is_ready_within(PROBED_WITHIN)
-            and self._steps.attempt(SUBMIT_DUE, self._submit_due)
+            and self.broker.is_ready_within(PROBED_WITHIN)
+            and self.steps.attempt(SUBMIT_DUE, self._submit_due)
         ):
             return 0.0
         work = self._look()
         progress = self._run(self._before_sending, work)
-        self._is_to_send = bool(work.due or work.unsent or work.backfills or self._submitter.has_retries)
+        self._is_to_send = bool(work.due or work.unsent or work.backfills or self.submitter.has_retries)
         if self._is_to_send:
-            if not self._broker.is_ready_within(PROBED_WITHIN):
-                return 0.0 if progress else min(self._broker.probe_in, self._settings.poll.total_seconds())
+            if not self.broker.is_ready_within(PROBED_WITHIN):
+                return 0.0 if progress else min(self.broker.probe_in, self.settings.poll.total_seconds())
             progress = self._run(self._sending, work) or progress
         return self._rest(work, progress)
 
@@ -203,22 +203,22 @@ class Dispatcher:
         progress = False
         for name, is_needed, step in steps:
             if is_needed(work):
-                progress = self._steps.attempt(name, step) or progress
+                progress = self.steps.attempt(name, step) or progress
         return progress
 
     def _may_mark_at_once(self) -> bool:
         """Return whether something is due without a look, and the last look is not too long ago."""
-        if boottime() >= self._look_at or not self._broker.is_proven or self._tracking.is_to_be_lowered:
+        if boottime() >= self._look_at or not self.broker.is_proven or self.tracking.is_to_be_lowered:
             return False
-        return self._more_is_due or (self._due_at is not None and self._due_at <= self._clock.database_time)
+        return self._more_is_due or (self._due_at is not None and self._due_at <= self.clock.database_time)
 
     def _look(self) -> PendingWork:
-        work = self._queries.look(self._code.lazy_names, *self._closed.excluded())
-        self._observer.looked()
-        if self._clock.saw(work.now):
+        work = self.queries.look(self.code.lazy_names, *self.closed.excluded())
+        self.observer.looked()
+        if self.clock.saw(work.now):
             self._has_future_marks = True
         self._unreported = work.unreported
-        self._look_at = boottime() + self._look_every
+        self._look_at = boottime() + self.look_every
         self._more_is_due, self._due_at = False, work.next_run_at
         return work
 
@@ -231,43 +231,43 @@ class Dispatcher:
         if progress:
             self._stuck_pause = 0.0
             return 0.0
-        rest = self._settings.poll.total_seconds()
+        rest = self.settings.poll.total_seconds()
         is_left = work.due or work.unplanned or work.slots_to_grant or work.downstream
         is_left = is_left or work.failing or work.backfills
-        if is_left or self._submitter.has_retries or self._delivery.is_unfinished:
+        if is_left or self.submitter.has_retries or self.delivery.is_unfinished:
             self._stuck_pause = min(max(self._stuck_pause * 2, AGAIN), rest)
             rest = self._stuck_pause
         # While a batch waits nothing can be marked; the delivery wakes this thread when it has begun that batch.
-        if work.next_run_at is not None and self._delivery.wait_for_place():
-            rest = min(rest, (work.next_run_at - self._clock.database_time).total_seconds())
-        return max(min(rest, self._steps.again_in), 0.0)
+        if work.next_run_at is not None and self.delivery.wait_for_place():
+            rest = min(rest, (work.next_run_at - self.clock.database_time).total_seconds())
+        return max(min(rest, self.steps.again_in), 0.0)
 
     def _submit_due(self) -> bool:
         """Mark, decide and submit one batch, and have it delivered; return whether anything was due.
 
         What the mark has submitted at once is delivered first.
         """
-        if not self._delivery.wait_for_place():
+        if not self.delivery.wait_for_place():
             return False
-        lease = self._settings.lease.total_seconds()
+        lease = self.settings.lease.total_seconds()
         lease_ends = boottime() + lease
         marked = self._mark(lease)
         self._more_is_due, self._due_at = len(marked) > 1 or self._backlog or marked.late_by > BEHIND, None
-        self._delivery.deliver([job_at_once(row) for row in marked.at_once], lease_ends)
+        self.delivery.deliver([job_at_once(row) for row in marked.at_once], lease_ends)
         due = marked.due
         if self._unreported and due:
             names = [row.name for row in due]
-            self._steps.attempt("finish by result", lambda: self._tracking.finish_by_result(self._batch, names))
+            self.steps.attempt("finish by result", lambda: self.tracking.finish_by_result(self._batch, names))
         decisions, postponed, bad = self._decide(due)
         undecided = due[len(decisions) + len(postponed) + len(bad) :]
         if undecided:
-            self._steps.attempt("unmark", lambda: self._unmark(undecided))
+            self.steps.attempt("unmark", lambda: self._unmark(undecided))
         if bad:
-            self._steps.attempt("report problems", lambda: self._planner.report(bad))
+            self.steps.attempt("report problems", lambda: self.planner.report(bad))
         if postponed:
-            self._steps.attempt("postpone", lambda: self._queries.postpone(postponed))
+            self.steps.attempt("postpone", lambda: self.queries.postpone(postponed))
         if decisions:
-            self._submitter.submit(decisions, lease_ends)
+            self.submitter.submit(decisions, lease_ends)
         return len(marked) > 0
 
     def _recover(self) -> bool:
@@ -275,30 +275,28 @@ class Dispatcher:
 
         The one may be what breaks the connection, and the publisher sends such a suspect last.
         """
-        batch = self._batch if self._broker.is_proven else SMALLEST_BATCH
-        return self._recovery.recover(batch, self._code.lazy_names)
+        batch = self._batch if self.broker.is_proven else SMALLEST_BATCH
+        return self.recovery.recover(batch, self.code.lazy_names)
 
     def _mark(self, lease: float) -> Marked:
         """Mark a batch of due rows; the size follows the backlog, and what the delivery can do within the lease."""
-        deliverable = max(self._delivery.most_within(lease / LEASE_SHARE), SMALLEST_BATCH)
+        deliverable = max(self.delivery.most_within(lease / LEASE_SHARE), SMALLEST_BATCH)
         batch = int(min(self._batch, self._most_per_mark, deliverable))
-        if not self._broker.is_proven:
+        if not self.broker.is_proven:
             batch = 1  # the others may stay due
-        elif self._closed.is_unprobed:
+        elif self.closed.is_unprobed:
             batch = min(batch, SMALLEST_BATCH)
-        closed = self._closed.excluded()
+        closed = self.closed.excluded()
         newest = batch // FRESH_SHARE if self._backlog else 0
-        full_acts_as = self._tracking.full_acts_as()
+        full_acts_as = self.tracking.full_acts_as()
         began = time.time_ns()
         if self._decides_each_row:
-            marked = Marked(self._queries.mark(batch, self._code.lazy_names, newest, *closed), [])
+            marked = Marked(self.queries.mark(batch, self.code.lazy_names, newest, *closed), [])
         else:
-            marked = self._queries.mark_or_submit(
-                batch, self._rules, full_acts_as, self._code.lazy_names, newest, *closed
-            )
-        self._observer.marked(marked, began)
+            marked = self.queries.mark_or_submit(batch, self.rules, full_acts_as, self.code.lazy_names, newest, *closed)
+        self.observer.marked(marked, began)
         self._backlog = len(marked) >= batch - newest
-        self._most_per_mark = min(self._most_per_mark * 2, self._settings.batch) if self._backlog else FIRST_BATCH
+        self._most_per_mark = min(self._most_per_mark * 2, self.settings.batch) if self._backlog else FIRST_BATCH
         return marked
 
     def _decide(self, due: Sequence[Due]) -> tuple[list[Decision], list[Postponed], list[tuple[Due, Exception]]]:
@@ -306,13 +304,13 @@ class Dispatcher:
         decisions: list[Decision] = []
         postponed: list[Postponed] = []
         bad: list[tuple[Due, Exception]] = []
-        ends = self._stopwatch() + DECIDED_WITHIN
+        ends = self.stopwatch() + DECIDED_WITHIN
         for number, row in enumerate(due):
-            if number and self._stopwatch() >= ends:
+            if number and self.stopwatch() >= ends:
                 break
             try:
                 check_sendable(row.queue, row.options, row.args, row.kwargs)
-                decision = decide(row, self._rules)
+                decision = decide(row, self.rules)
             except Exception as error:  # noqa: BLE001  one bad row stops only itself, and its problem has the reason
                 bad.append((row, error))
                 continue
@@ -326,10 +324,10 @@ class Dispatcher:
                 )
                 continue
             # Of a task for people nothing is sent: it has no task here.
-            refusal = self._settings.refusal(row.task, row.queue, row.options) if row.task else None
+            refusal = self.settings.refusal(row.task, row.queue, row.options) if row.task else None
             if refusal is not None:
                 decision = decision.refused("not_allowed")
-                if self._throttle.is_due(row.name):
+                if self.throttle.is_due(row.name):
                     logger.warning("Skipped %r: %s", row.name, refusal, extra={"action": "skip"})
             decisions.append(decision)
         return decisions, postponed, bad
@@ -337,11 +335,11 @@ class Dispatcher:
     def _unmark(self, undecided: Sequence[Due]) -> None:
         """Unmark rows that there was no time for; the next batch is smaller, with a share for the newest due rows."""
         self._most_per_mark, self._backlog = SMALLEST_BATCH, True
-        self._queries.unmark([row.name for row in undecided])
+        self.queries.unmark([row.name for row in undecided])
 
     def _pause_failing(self) -> bool:
         """Pause rows that have failed too often in a row; return whether there were any not locked."""
-        found = self._queries.pause_failing(self._batch)
+        found = self.queries.pause_failing(self._batch)
         for name, reason in found:
             if reason is not None:
                 logger.warning("Paused %r: %s", name, reason, extra={"action": "pause"})
@@ -349,19 +347,19 @@ class Dispatcher:
 
     def _pause_failed_groups(self) -> bool:
         """Pause groups of which a job has failed; return whether there were any not locked."""
-        groups = self._queries.pause_failed_groups()
+        groups = self.queries.pause_failed_groups()
         for name, reason in groups:
             logger.warning("Paused the group %r: %s", name, reason, extra={"action": "pause"})
         return bool(groups)
 
     def _recheck_future_marks(self) -> bool:
         """Find jobs that were marked before the database's clock was set back; return whether there were any."""
-        found = self._queries.recheck_future_marks()
+        found = self.queries.recheck_future_marks()
         self._has_future_marks = False
         return found > 0
 
     def _finish_by_result(self) -> bool:
         """Ask the result backend about all unreported jobs, at most once a poll."""
-        self._ask_at = boottime() + self._settings.poll.total_seconds()
-        self._tracking.finish_by_result(self._batch)
+        self._ask_at = boottime() + self.settings.poll.total_seconds()
+        self.tracking.finish_by_result(self._batch)
         return False  # it asks again only after a poll

@@ -48,6 +48,6 @@ def test_the_log_says_why_an_occurrence_gets_no_job(
     assert isinstance(decision, Decision)
 
     with caplog.at_level(logging.INFO):
-        opened(Queries(answer)).dispatcher._submitter.submit([decision], lease_ends=float("inf"))
+        opened(Queries(answer)).dispatcher.submitter.submit([decision], lease_ends=float("inf"))
 
     assert [f"Skipped 'row' for {NOW.isoformat()}: {why}"] == caplog.messages
