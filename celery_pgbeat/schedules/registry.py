@@ -1,6 +1,6 @@
 """All kinds of schedules, in one table.
 
-A new kind is a folder and an entry here, and a branch in `definitions/internal/validation.sql`, which recognises
+A new kind is a folder and an entry here, and a branch in `definitions/internal/kinds.sql`, which recognises
 texts when a row is written in SQL. `tests/interfaces/test_validation.py` fails for a kind that SQL refuses.
 """
 

@@ -317,7 +317,7 @@ def test_sql_knows_each_kind_of_schedule(session: Session, kind: Kind) -> None:
 
     assert [None] * len(texts) == judged(session, texts), (
         f"SQL refuses {kind.name!r}, a kind that the registry in schedules/registry.py has: "
-        f"add it to kind_of and to validate_schedule_in in postgres/definitions/internal/validation.sql"
+        f"add it to kind_of and to validate_schedule_in in definitions/internal/kinds.sql"
     )
 
 

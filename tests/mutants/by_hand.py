@@ -164,7 +164,8 @@ ORDER = {
 }
 
 trigger = _in("postgres/definitions/internal/row_trigger.sql", "protocol/test_row_trigger.py", REPLAN)
-checks = _in("postgres/definitions/internal/validation.sql", "interfaces/test_validation.py")
+schedules = _in("postgres/definitions/internal/schedules.sql", "interfaces/test_validation.py")
+options = _in("postgres/definitions/internal/options.sql", "interfaces/test_validation.py")
 texts = _in("declare/texts.py", "unit/test_declare.py", "interfaces/test_validation.py")
 columns = _in("declare/columns.py", "unit/test_declare.py", "interfaces/test_limits.py")
 importing = _in("api/importing.py", "unit/test_cli_exchange.py", SHELL, "interfaces/test_limits.py")
@@ -185,17 +186,17 @@ WRITES_AND_REFUSALS = {
     "a resume continues an earlier count of failures": trigger(
         "if new.enabled and not old.enabled or new.name <> old.name", "if new.name <> old.name", FAILURES
     ),
-    "SQL takes an hour 24": checks("not between low and high", "not between low and high + 1"),
-    "SQL takes an interval of nothing": checks(
+    "SQL takes an hour 24": schedules("not between low and high", "not between low and high + 1"),
+    "SQL takes an interval of nothing": schedules(
         "elsif duration like '-%' or duration !~ '[1-9]' then", "elsif duration like '-%' then"
     ),
-    "SQL takes a control character": checks(
+    "SQL takes a control character": options(
         "field || ' has the control character U+'",
         "null || ' has the control character U+'",
         "interfaces/test_validation.py",
         HOSTILE,
     ),
-    "SQL takes the queue of a worker's inbox": checks("'amq.%', '%.pidbox'", "'amq.%'"),
+    "SQL takes the queue of a worker's inbox": options("'amq.%', '%.pidbox'", "'amq.%'"),
     "Python takes a control character of C1": texts("\\x7f-\\x9f", "\\x7f"),
     "Python takes the queue of a worker's inbox": texts("|.*\\.pidbox\\Z"),
     "Python takes a span of nothing": columns("or not (span or column.may_be_zero)"),
@@ -264,7 +265,7 @@ closed = _in("beat/send/closed_queues.py", "unit/beat/test_closed_queues.py")
 
 TICK_OF_THE_BEAT = {
     "a beat judges before it may": dispatcher(
-        "lambda work: work.past_deadline and self._clock.may_judge", "lambda work: work.past_deadline"
+        "lambda work: work.past_deadline and self.clock.may_judge", "lambda work: work.past_deadline"
     ),
     "a beat hurries while it makes no progress": dispatcher(
         "self._stuck_pause = min(max(self._stuck_pause * 2, AGAIN), rest) rest = self._stuck_pause", "rest = 0.0"

@@ -157,12 +157,17 @@ DRAWN = {
     ),
     "order-sql": Draw(
         4,
-        _definitions("groups after") + _sql("settle_downstream grant_slots"),
+        _definitions("groups after after_written") + _sql("settle_downstream grant_slots"),
         _store("queues groups after diamond graph"),
     ),
     "writes": Draw(
         4,
-        (*_definitions("row_trigger validation"), "declare/columns.py", "declare/options.py", "declare/timing.py"),
+        (
+            *_definitions("row_trigger schedules validation"),
+            "declare/columns.py",
+            "declare/options.py",
+            "declare/timing.py",
+        ),
         ("unit/test_declare.py", *_store("row_trigger validation limits update api")),
     ),
     "planning": Draw(
