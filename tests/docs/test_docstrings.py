@@ -22,6 +22,7 @@ WITH_ROWS = (
     "celery_pgbeat.api.methods.groups",
     "celery_pgbeat.api.methods.jobs",
     "celery_pgbeat.api.methods.operations",
+    "celery_pgbeat.api.methods.reading",
     "celery_pgbeat.api.methods.tasks",
     "celery_pgbeat.api.methods.work",
     "celery_pgbeat.testing.assertions",

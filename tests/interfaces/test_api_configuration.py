@@ -227,6 +227,7 @@ def examples() -> Iterator[doctest.DocTest]:
         celery_pgbeat.api.methods.groups,
         celery_pgbeat.api.methods.jobs,
         celery_pgbeat.api.methods.operations,
+        celery_pgbeat.api.methods.reading,
         celery_pgbeat.api.methods.tasks,
         celery_pgbeat.api.methods.work,
         celery_pgbeat.declare.call,
