@@ -54,7 +54,7 @@ COLUMNS = (
     type=click.FloatRange(min=0),
     default=0,
     metavar="SECONDS",
-    help="How late something may be. Default: what counts as on time, 2 x (lease + poll).",
+    help="How late something may be. Less than what counts as on time, 2 x (lease + poll), changes nothing.",
 )
 @click.option("--here", is_flag=True, help="Count only beats of this host, for a probe of one pod.")
 @click.option("--broker", "with_broker", is_flag=True, help="Check the broker too; needs an app (-A).")
@@ -74,10 +74,9 @@ def health(
 
     What code declares and beats refuse is shown too, and decides nothing: a restart would not fix it.
 
-    What the command `overdue` lists is overdue, but for what people have to do or to decide, and runs that only a
-    person can end. So jobs that wait for a worker count where none is alive. After a failed check the later checks are
-    unknown, which does not count as failed: `--only beats --here` is a liveness probe that passes during an outage of
-    the database.
+    What the command `overdue` lists counts, except what waits for a person. Jobs that wait for a worker count if none
+    is alive. After a failed check the later checks are unknown, which does not count as failed: `--only beats --here`
+    is a liveness probe that passes during an outage of the database.
     """
     target = Target.current()
     beat = target.beat()
@@ -145,10 +144,7 @@ def _of_the_beats(beat: PgBeat, allowed_lag: timedelta, hostname: str | None) ->
 
 
 def _seen(beat: PgBeat, hostname: str | None) -> Any:
-    return beat.database.run(
-        "health",
-        hostname=hostname,
-    )
+    return beat.database.run("health", hostname=hostname)
 
 
 def _of_the_broker(beat: PgBeat, app: Any) -> Check:

@@ -77,7 +77,7 @@ as $$
             max(last_seen_at) filter (where role = 'worker' and tracking) as tracker_at,
             bool_or({schema}.is_recent(last_seen_at)) filter (where role = 'worker' and tracking) as tracker_lives
         from {schema}.node
-        where hostname = coalesce(host, hostname)
+        where role = 'worker' or hostname = coalesce(host, hostname)
     ) as nodes
     cross join (
         select max(stopped_at) as stopped_at from {schema}.stopped_beat where hostname = coalesce(host, hostname)

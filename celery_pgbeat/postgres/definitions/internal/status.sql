@@ -49,8 +49,9 @@ as $$
     ) as known
 $$;
 
--- The periodic tasks that are to be planned and not due. The planner takes `<>` for nearly always true and would read
--- them all, at an estimated cost for which it would even compile the query.
+-- The periodic tasks that wait for their first plan; one that is planned again keeps its next run meanwhile. The planner
+-- takes `<>` for nearly always true and would read them all, at an estimated cost for which it would even compile the
+-- query.
 create or replace function {schema}.to_be_planned() returns table (
     name text, updated_at timestamptz, mark_lease interval
 )
@@ -60,24 +61,25 @@ set jit = off
 set search_path = pg_catalog, pg_temp
 as $$
     select name, updated_at, mark_lease from {schema}.periodic_task
-    where {is_on} and planned_revision <> revision and (next_run_at > {schema}.now()) is not false
+    where {is_on} and planned_revision <> revision and next_run_at is null
 $$;
 
 -- Since when a job is due that was not sent or not picked up: since its occurrence is due, whatever was tried since. A
 -- person's, one of a backfill, one that has waited for others or for the end of a window: since it may be sent.
-create or replace function {schema}.due_since(job {schema}.active_job) returns timestamptz
+create or replace function {schema}.due_since(
+    origin text, waited boolean, run int, resends int, ready_at timestamptz, created_at timestamptz, due_at timestamptz
+) returns timestamptz
 language sql immutable
 as $$
     select case
-        when job.origin in ('schedule', 'catchup') and not job.waited and job.run = 0
-            and (job.resends > 0 or ready_at <= job.created_at + interval '1 second')
-            then coalesce(job.due_at, job.scheduled_for)
+        when origin in ('schedule', 'catchup') and not waited and run = 0
+            and (resends > 0 or ready_at <= created_at + interval '1 second')
+            then due_at
         else ready_at
     end
-    from (select job.busy_until - job.pickup_deadline as ready_at) as known
 $$;
 
--- Why a job that is not final is late, as a code, and since when; no row if it is not.
+-- Why a job that is not final is late, as a code, and since when; no row if it is not. `health` has a short form of it.
 create or replace function {schema}.late_job(
     job {schema}.active_job, is_lost boolean, no_tracker boolean
 ) returns table (code text, due_at timestamptz)
@@ -102,13 +104,14 @@ as $$
         end
     ) as known (code)
     cross join lateral (
-        select case code
-            when 'work' then job.due_by
-            when 'forgotten' then job.created_at
-            when 'lost_message' then coalesce(job.due_at, job.scheduled_for)
-            when 'blocking' then {schema}.in_the_way_since(job)
-            when 'unsent' then {schema}.due_since(job)
-            when 'unstarted' then {schema}.due_since(job)
+        select case
+            when code in ('unsent', 'unstarted') then {schema}.due_since(
+                job.origin, job.waited, job.run, job.resends, job.busy_until - job.pickup_deadline, job.created_at,
+                coalesce(job.due_at, job.scheduled_for))
+            when code = 'work' then job.due_by
+            when code = 'forgotten' then job.created_at
+            when code = 'lost_message' then coalesce(job.due_at, job.scheduled_for)
+            when code = 'blocking' then {schema}.in_the_way_since(job)
             else job.busy_until
         end
     ) as since (due_at)
