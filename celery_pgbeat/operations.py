@@ -131,7 +131,7 @@ of_group = partial(Operation, "group")
 UNSTARTED = ("pending", "sent", "retrying", "buffered", "waiting")
 UNSUCCESSFUL = ("failed", "lost", "expired", "revoked")
 REASON = Argument("reason", str, "Why", "all who may look see it; up to 1,000 characters")
-REASON_OF_JOB = Argument("reason", str, "Why", "recorded in the job's error, with your name; up to 1,000 characters")
+REASON_OF_JOB = Argument("reason", str, "Why", "recorded in the job's error, with who did it; up to 1,000 characters")
 FORCE = Argument("force", bool, "Even if another of its jobs is not final")
 ONLY_OWNER = Argument("owner", str, "Only if this person has it", "default: any", only_shell=True)
 
@@ -202,7 +202,7 @@ OPERATIONS: Sequence[Operation] = (
     of_group(
         "pause_group",
         "Pause the periodic tasks of a group.",
-        "All its tasks stop until the group is resumed. Messages already at the broker still run.",
+        "None of its tasks is started until the group is resumed. Messages already at the broker still run.",
         Command("group pause", "Paused the group {name!r} until you resume it."),
         Page("Pause", "Pause the group", "group-paused", "The group is paused.", "groups", ("active",)),
         (REASON,),
@@ -247,15 +247,6 @@ OPERATIONS: Sequence[Operation] = (
         (REASON_OF_JOB,),
     ),
     of_job(
-        "cancel_job",
-        "Cancel a job that no worker runs, or one for people.",
-        "It ends as revoked. If its message is still at the broker, the guard drops it. A job that a worker runs is "
-        "refused: revoke it with Celery.",
-        Command("job cancel", "Cancelled a job of {name!r}: {job}", "revoked"),
-        Page("Cancel", "Cancel it", "cancelled", "It is cancelled.", "job", (*UNSTARTED, "created", "taken")),
-        (REASON_OF_JOB,),
-    ),
-    of_job(
         "resend_job",
         "Have a job sent again whose message the broker has lost.",
         "A beat sends its message at once, under the same id. If the first one still exists, the guard starts only one "
@@ -267,7 +258,7 @@ OPERATIONS: Sequence[Operation] = (
     of_job(
         "pick_up",
         "Take a task for people.",
-        "It is with this person until it is finished or given back.",
+        "It is with whoever picks it up until it is finished or given back.",
         Command("work take", "Took a job of {name!r}, as {owner!r}: {job}", "running"),
         Page("Pick up", "Pick it up", "picked-up", "You have picked it up.", "work", ("created",)),
         (
@@ -310,6 +301,15 @@ OPERATIONS: Sequence[Operation] = (
         Page("Give back", "Give it back", "released", "It was given back.", "work", ("taken",)),
         (ONLY_OWNER,),
         role="person",
+    ),
+    of_job(
+        "cancel_job",
+        "Cancel a job that no worker runs, or one for people.",
+        "It ends as revoked. If its message is still at the broker, the guard drops it. A job that a worker runs is "
+        "refused: revoke it with Celery.",
+        Command("job cancel", "Cancelled a job of {name!r}: {job}", "revoked"),
+        Page("Cancel", "Cancel it", "cancelled", "It is cancelled.", "job", (*UNSTARTED, "created", "taken")),
+        (REASON_OF_JOB,),
     ),
 )
 
