@@ -261,6 +261,7 @@ $$;
 -- What a periodic task is waiting for by itself, whatever its jobs do.
 create or replace function {schema}.row_in_words(task {schema}.periodic_task, no_beat text, beat_seen text) returns text
 language sql stable
+set search_path = pg_catalog, pg_temp
 as $$
     select case
         when not task.enabled and task.paused_until <= {schema}.now()

@@ -49,7 +49,7 @@ as $$
     ) as known
 $$;
 
--- The periodic tasks that wait for their first plan; one that is planned again keeps its next run meanwhile. The planner
+-- The periodic tasks that wait for their first plan; one that is planned again keeps its next run meanwhile. Postgres
 -- takes `<>` for nearly always true and would read them all, at an estimated cost for which it would even compile the
 -- query.
 create or replace function {schema}.to_be_planned() returns table (
