@@ -54,6 +54,6 @@ def test_the_example_of_a_docstring_runs(example: doctest.DocTest) -> None:
     assert doctest.DocTestRunner(verbose=False).run(example).failed == 0
 
 
-@pytest.mark.parametrize("name", ["settings.Settings", "errors.InvalidSchedule", "schedules.parse.parse"])
+@pytest.mark.parametrize("name", ["settings.table.Settings", "errors.InvalidSchedule", "schedules.parse.parse"])
 def test_the_examples_that_matter_are_among_them(name: str) -> None:
     assert f"celery_pgbeat.{name}" in {example.name for example in EXAMPLES}

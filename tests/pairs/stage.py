@@ -182,7 +182,7 @@ class Stage:
 
     def _said_beside(self, statement: Statement) -> str:
         reader = self._second.cursor()
-        left = statement.tries
+        left, is_asked_again = statement.tries, False
         while True:
             try:
                 reader.execute(statement.sql)
@@ -191,9 +191,12 @@ class Stage:
                 self._await()
                 return _answer(statement, reader)
             except psycopg2.Error as error:
-                # It waits for 200 ms at most, which may be over before this process sees it wait: it is asked again.
-                if error.pgcode == "55P03" and not self._waited:
-                    self._commit()
+                # It waits for 200 ms at most, which may be over before this process sees it wait or has committed the
+                # first one: it is asked again.
+                if error.pgcode == "55P03" and not is_asked_again:
+                    is_asked_again = True
+                    if not self._waited:
+                        self._commit()
                     continue
                 left -= 1
                 if error.pgcode != "23505" or not left:
