@@ -122,7 +122,7 @@ def test_a_step_that_fails_keeps_no_due_row_from_being_sent(
 
     for number, (trouble, code) in enumerate(TROUBLES.items(), start=1):
         caplog.clear()
-        monkeypatch.setattr(kit._dispatcher, "_steps", Steps(database))
+        monkeypatch.setattr(kit._dispatcher, "steps", Steps(database))
         replace_step(kit._dispatcher, step, failing(database, code))
         kit.clock.set(f"2026-12-07T12:{number:02}Z")
         kit._dispatcher.turn()
@@ -222,7 +222,7 @@ def test_the_log_names_the_function_of_a_users_trigger_that_refuses_what_a_beat_
     kit: PgBeatTest, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     database = kit.beat.database
-    monkeypatch.setattr(kit._dispatcher, "_steps", Steps(database))
+    monkeypatch.setattr(kit._dispatcher, "steps", Steps(database))
     kit.beat.schedule("a", "shop.report", "every 1m")
     kit.tick()
     schema = database.schema
