@@ -220,7 +220,8 @@ def test_a_queue_that_rabbitmq_refuses_affects_only_its_own_messages(
     assert set(ids(good)) == set(sent(first))
     assert set(ids(bad)) == {refusal.job for refusal in first.refused}
     assert all("PRECONDITION_FAILED" in refusal.reason for refusal in first.refused)
-    assert (5, 5) == (len(second.sent), ours.rendered)
+    assert 5 == len(second.sent)
+    assert ours.rendered in (5, 10)  # the good ones too, if they were sent before the refusal came
     assert 1 == caplog.text.count("Nothing can be rendered now")
 
 

@@ -138,5 +138,6 @@ def test_queues_hold_while_the_broker_is_away(
     own_broker.start()
     for worker in queues.workers:  # Celery's own may end when its broker is killed
         if not worker.is_running():
+            worker.kill()
             worker.start(wait=False)
     queues.prove(note)

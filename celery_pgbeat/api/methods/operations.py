@@ -54,7 +54,7 @@ class OperatorMethods(Connected):
         `celery-pgbeat health` also checks the schema's version and the broker.
 
         Args:
-            max_lag: how late it may be. Less than what counts as on time, 2 × (lease + poll), changes nothing.
+            max_lag: how late it may be; None for what counts as on time, 2 × (lease + poll). Less changes nothing.
             hostname: count only beats of this host.
             connection: read in this transaction.
 
@@ -68,7 +68,7 @@ class OperatorMethods(Connected):
             (False, 0)
         """
         (row,) = self._queries.run("health", connection, hostname=hostname)
-        return read_health(row, timedelta(0) if max_lag is None else max_lag)
+        return read_health(row, self.settings.on_time if max_lag is None else max_lag)
 
     def export(
         self, *, managed_by: str | None = None, like: str | None = None, connection: Any = None
