@@ -30,7 +30,7 @@ class Argument:
         is_required: whether it must be given, if only as no number; a command has it without an option.
         is_long: whether it may be many lines.
         only_shell: whether no page asks for it.
-        is_user: whether it is the user, for whom a page that knows its user does not ask.
+        is_user: whether it names the user; a page that knows its user does not ask for it.
     """
 
     name: str
@@ -258,7 +258,7 @@ OPERATIONS: Sequence[Operation] = (
     of_job(
         "pick_up",
         "Take a task for people.",
-        "It is with whoever picks it up until it is finished or given back.",
+        "Nobody else can take it until it is finished or given back.",
         Command("work take", "Took a job of {name!r}, as {owner!r}: {job}", "running"),
         Page("Pick up", "Pick it up", "picked-up", "You have picked it up.", "work", ("created",)),
         (

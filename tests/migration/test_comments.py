@@ -10,7 +10,7 @@ import pytest
 
 from tests.harness.session import Session
 
-# What people call. Whoever adds one gives it a comment in definitions/public/comments.sql; all others are internal.
+# What people call. Each has a comment in definitions/public/comments.sql; all other functions are internal.
 PUBLIC_FUNCTIONS = {
     "backfill",
     "cancel_backfill",

@@ -370,7 +370,7 @@ create table {schema}.active_job (
     beat text,
     worker text,
     error text,
-    -- When it is given up or sent again if nobody has heard of it. May be infinite: nothing is calculated from it.
+    -- When it is given up or sent again if nothing has been reported of it. May be infinite; never computed with.
     busy_until timestamptz not null,
     owner text
         constraint active_job_owner_length check (octet_length(owner) <= 800),

@@ -21,7 +21,7 @@ def about(reader: Reader, subject: Query) -> About:
 
 
 def about_pick_up(reader: Reader, subject: Query) -> About:
-    """Say whom a task is for."""
+    """Return who may pick up a task, in words."""
     row = _known_job(reader, subject)
     targets = _targets(reader, str(row["id"]))
     target = f"It is for {', '.join(targets)}." if targets else "It is for anybody."
