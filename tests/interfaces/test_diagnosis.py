@@ -277,3 +277,23 @@ def test_a_beat_is_alive_for_as_long_as_the_beats_say(
         beat.health().beats == 1,
         gauges.beats == 1,
     ]
+
+
+def test_new_rows_have_ten_minutes_while_a_beat_lives(site: Situation, door: Doors) -> None:
+    site.clock.stand_at(ago(minutes=5))
+    site.task()
+    site.clock.stand_at(NOON)
+
+    assert door.beat.health().lag == timedelta(0)
+
+    no_beat(site)
+
+    assert door.beat.health().lag == timedelta(minutes=5)
+
+
+def test_the_health_of_a_host_counts_the_workers_of_all(site: Situation, door: Doors) -> None:
+    site.plan()
+    site.job("sent", resends=1)
+    (seen,) = door.database.run("health", hostname="elsewhere")
+
+    assert (0, None) == (seen.beats, seen.no_tracker)
