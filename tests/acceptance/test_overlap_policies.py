@@ -51,7 +51,7 @@ def test_p4_each_policy_says_what_becomes_of_a_run_that_is_due_while_another_run
     assert {"succeeded"} == {job["state"] for job in jobs(cluster.database, "buffer_all")}
     for overlap in ("cancel_other", "terminate_other"):
         first, second = runs[overlap]
-        assert second.started_at - second.scheduled_for < timedelta(seconds=4)
+        assert second.started_at - second.scheduled_for < timedelta(seconds=30), "not after the first, which takes 60"
         (replaced,) = [job for job in jobs(cluster.database, overlap) if str(job["id"]) == first.job]
         assert "revoked" == replaced["state"]
         assert replaced["finished_at"] <= second.started_at

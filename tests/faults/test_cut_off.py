@@ -77,8 +77,12 @@ def test_a_beat_cut_off_from_the_broker_sends_nothing_after_its_lease_and_others
         load = Load(cluster, ROWS, queue=f"'{INBOX}'")
         eventually(lambda: sent_by(tap, cut.beat, load.first), within(10), "it takes part")
         cut.broker.cut()
-        # Others are faster to mark most rows. One that it marks before it knows of the cut has a lease of its own.
-        eventually(lambda: b"scheduled_for" in cut.broker.received_since(0), within(10), "it writes once more")
+        # A row that it marks before it knows of the cut has a lease of its own; others are faster to mark most rows.
+        eventually(
+            lambda: b"scheduled_for" in cut.broker.received_since(0) or "The broker" in cut.beat.log,
+            within(10),
+            "it writes once more, or knows",
+        )
         lease_over = time.monotonic() + LEASE_AND_A_LITTLE.total_seconds()
         wait_until(cluster.database, now(cluster.database) + CUT)
         written = cut.broker.received_since(lease_over)

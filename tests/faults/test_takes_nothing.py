@@ -100,6 +100,8 @@ def test_p10_a_broker_that_answers_and_takes_nothing_is_waited_out_and_seen(
         eventually(lambda: len(sql(load.url, SENT)) == 1, within(5), "the daily row is sent, under the beats' lease")
         with tap.shut(), refusal(own_broker):
             began, dead = now(load.url), sql(load.url, DEAD)[0]["dead"]
+            # A RabbitMQ without memory still takes what a connection says first.
+            eventually(lambda: len(sql(load.url, PROBLEMS)) == len(running), within(20), "each beat knows", every=0.2)
             sql(load.url, "update pgbeat.periodic_task set next_run_at = now() where name = 'daily-0001'")
             told: dict[str, timedelta] = {}
 
