@@ -116,8 +116,8 @@ def _note_of_stored(shown: datetime, due: datetime, planned_for: datetime | None
 def _from(line: DueTimes, nominal: datetime | None, leap_to: datetime | None = None) -> Iterator[Upcoming]:
     """Iterate over the runs from an occurrence on; without those that are due until `leap_to`."""
     passed = 0
-    if nominal is not None and leap_to is not None and line.due_at(nominal) <= leap_to:
-        nominal = line.following(line.last_due_before(nominal, leap_to + MICROSECOND))
+    if nominal is not None and leap_to is not None:
+        nominal = line.first_due_from(nominal, leap_to + MICROSECOND)
     while nominal is not None and passed < LONGEST_SEARCH:
         due = line.with_jitter(nominal)
         if not line.is_blacked_out(due):

@@ -4,9 +4,10 @@
 decided and the next run is in exactly one decision, as the job that is sent or as one of the skipped ones, which are
 counted.
 
-`types.py` has the types, `cached_schedule.py` keeps compiled schedules, `due_times.py` computes when the occurrences of
-a row are due (jitter, windows, bounds), `first.py` plans the first run, `decide.py` decides about a due row,
-`catchup.py` which missed occurrences are still sent, `backfill.py` which occurrences of a requested range.
+Read `types.py` first; `due_times.py`, when the occurrences of a row are due (jitter, windows, bounds); then
+`decide.py`, the decision about a due row, with what it plans ahead (`ahead.py`). `first.py` plans the first run, and
+`backfill.py` chooses the occurrences of a requested range. `cached_schedule.py` keeps compiled schedules, `identity.py`
+makes the ids of jobs.
 
 An *occurrence* is an instant that the schedule names. `due_at` is when it is due.
 """

@@ -1,14 +1,22 @@
-"""The decision about a due row, and about the occurrences that were missed since."""
+"""The decision about a due row, from top to bottom.
+
+The occurrence that is due; those that were missed since; which of them `catchup` sends; which of these a window drops;
+the others, which are recorded; and the next run. `due_times.py` is what this is written in.
+
+What is too late must stay equal to `sql/beat/recover.sql`, which decides again about a job that was submitted and not
+sent; `tests/protocol/test_publish_confirm_recover.py` has the cases.
+"""
 
 from __future__ import annotations
 
 from datetime import datetime, timedelta
 
 from .ahead import planned_ahead
-from .catchup import Missed, caught_up_of
-from .due_times import DueTimes, due_times_of, pickup_after
+from .due_times import DueTimes, due_times_of
 from .identity import job_id
 from .types import MICROSECOND, Decision, Due, Postponed, Rules, Skipped
+
+CAUGHT_UP_AT_MOST = 1000  # occurrences that `all` sends after an outage, the newest, unless the row sets a limit
 
 
 def decide(row: Due, rules: Rules) -> Decision | Postponed:
@@ -19,35 +27,36 @@ def decide(row: Due, rules: Rules) -> Decision | Postponed:
     one is sent and the others are skipped. Older ones are decided by `catchup`. Nothing starts inside a blackout
     window, and nothing is sent later than the `catchup_window` of the row, if it has one.
 
-    What is too late must stay equal to `sql/beat/recover.sql`, which decides again about a job that was submitted
-    and not sent; `tests/protocol/test_publish_confirm_recover.py` has the cases.
-
     Raises:
         InvalidSchedule: no run of the row can be planned.
     """
     due_times = due_times_of(row, rules)
-    occurrence = occurrence_of(row)
-    # `defers`: windows move what falls into them to their end. Otherwise they drop it: of a row that comes after others
-    # at once, of any other row when the window closes.
-    if row.comes_after and not due_times.defers and due_times.is_blacked_out(row.next_run_at):
-        return _dropped_by_window(row, rules, due_times, occurrence)
-    # A window may be changed until it closes, so what else falls into it is decided then. So is an occurrence that is
-    # decided so late that a window has opened meanwhile.
-    for instant in (row.next_run_at, row.now):
-        if (allowed_at := due_times.next_allowed(instant)) > row.now:
-            return Postponed(row=row, planned_for=occurrence, next_run_at=allowed_at)
-    by_schedule = is_by_schedule(row)
-    starts_at = due_times.with_jitter(occurrence) if by_schedule else row.next_run_at
-    if not due_times.defers and due_times.is_blacked_out(starts_at):
-        return _dropped_by_window(row, rules, due_times, occurrence)
-    due_at = due_times.due_at(occurrence) if by_schedule else due_times.next_allowed(row.next_run_at)
+    first = _occurrence_of(row)
+    # Not if SQL has set `next_run_at`, nor if the tasks after which a row without a schedule runs have ended then. If a
+    # window postpones a run that SQL has set, that is by the schedule from then on: `planned_for` has its instant.
+    by_schedule = row.planned_for is not None and not row.comes_after
+    starts_at = due_times.with_jitter(first) if by_schedule else row.next_run_at
+    allowed_at = due_times.next_allowed(starts_at)
+    # Windows move what falls into them to their end, or drop it: of a row that comes after others at once, of any other
+    # row when the window closes. Until then a window may be changed. So what falls into it is decided then, and so is
+    # an occurrence that is decided so late that a window has opened meanwhile.
+    is_dropped = allowed_at > starts_at and not due_times.defers
+    if not (is_dropped and row.comes_after):
+        closes_at = due_times.next_allowed(max(row.now, row.next_run_at))
+        if closes_at > row.now:
+            return Postponed(row=row, planned_for=first, next_run_at=closes_at)
+    together = Skipped(first, first, 1, "blackout")  # mostly it is alone, and none is skipped
+    if by_schedule and allowed_at > starts_at:
+        together = due_times.together(first, allowed_at)
+    if is_dropped:
+        return _decision(row, rules, due_times, together, None)
     on_time = _on_time_for(row, rules)
-    if row.now - max(due_at, occurrence) <= on_time:
-        return _on_time(row, rules, due_times, occurrence)
-    return _late(row, rules, due_times, occurrence, on_time)
+    if row.now - max(allowed_at, first) <= on_time:
+        return _decision(row, rules, due_times, together, together.last)
+    return _late(row, rules, due_times, first, row.now - on_time)
 
 
-def occurrence_of(row: Due) -> datetime:
+def _occurrence_of(row: Due) -> datetime:
     """Return the occurrence for which the row is due.
 
     A next run that SQL set to an instant at or before the last one decided is a new run: its occurrence is now.
@@ -56,15 +65,6 @@ def occurrence_of(row: Due) -> datetime:
     if row.last_run_at is not None and occurrence <= row.last_run_at:
         return max(row.now, row.last_run_at + MICROSECOND)
     return occurrence
-
-
-def is_by_schedule(row: Due) -> bool:
-    """Return whether the next run counts as an occurrence of the schedule.
-
-    It does not if SQL has set `next_run_at`, or if the tasks after which a row without a schedule runs have ended then.
-    If a window postpones a run that SQL has set, that run counts as one from then on: `planned_for` has its instant.
-    """
-    return row.planned_for is not None and not row.comes_after
 
 
 def _on_time_for(row: Due, rules: Rules) -> timedelta:
@@ -77,90 +77,89 @@ def _on_time_for(row: Due, rules: Rules) -> timedelta:
     return on_time if row.catchup_window is None else min(on_time, row.catchup_window)
 
 
-def _dropped_by_window(row: Due, rules: Rules, due_times: DueTimes, occurrence: datetime) -> Decision:
-    """Record an occurrence that fell into a window, with all others up to the end of the window."""
-    last = occurrence
-    if is_by_schedule(row):
-        last = due_times.last_due_before(occurrence, due_times.next_allowed(due_times.with_jitter(occurrence)))
-    skipped = Skipped(occurrence, last, 1 + due_times.count(occurrence, last), "blackout")
-    return _decision(row, rules, due_times, None, last, skipped)
+def _late(row: Due, rules: Rules, due_times: DueTimes, first: datetime, boundary: datetime) -> Decision:
+    """Decide by `catchup` about all occurrences that were due before the boundary, of which there may be millions.
+
+    Of `all` one decision sends the first, and those after it are decided one by one. Those that it does not send come
+    before them, so one decision records them first.
+    """
+    newest = due_times.last_due_before(first, boundary)
+    missed = _missed(row, due_times, first, newest if newest > row.counts_after else first)
+    caught_up = _caught_up(row, due_times, missed)
+    if row.catchup != "all" or caught_up is None:
+        return _decision(row, rules, due_times, missed, caught_up, "catchup")
+    if caught_up > first:
+        before = max(first, due_times.last_until(caught_up - MICROSECOND) or first)
+        return _decision(row, rules, due_times, _missed(row, due_times, first, before), None)
+    together = due_times.together(first, due_times.due_at(first))
+    return _decision(row, rules, due_times, together, together.last, "catchup")
 
 
-def _on_time(row: Due, rules: Rules, due_times: DueTimes, occurrence: datetime) -> Decision:
-    """Send one occurrence: of those that a window has moved to the same instant the last one, and record the others."""
-    moved = due_times.defers and due_times.is_blacked_out(due_times.with_jitter(occurrence))
-    if not is_by_schedule(row) or not moved:
-        return _decision(row, rules, due_times, occurrence, occurrence, None)
-    last = _last_due_with(due_times, occurrence)
-    return _decision(row, rules, due_times, last, last, _moved_before(due_times, occurrence, last))
+def _missed(row: Due, due_times: DueTimes, first: datetime, last: datetime) -> Skipped:
+    """Return the occurrences from the first to the last, counted and not listed.
+
+    Time before the present definition is never caught up, even if SQL set the next run into it.
+    """
+    return Skipped(first, last, 1 + due_times.count(max(first, row.counts_after), last), "too_late")
 
 
-def _late(row: Due, rules: Rules, due_times: DueTimes, occurrence: datetime, on_time: timedelta) -> Decision:
-    """Decide by `catchup` about all occurrences that are late."""
-    boundary = row.now - on_time
-    # Time before the present definition is never caught up, even if SQL set the next run into it.
-    since = max(occurrence, row.counts_after)
-    newest = occurrence
-    if due_times.count(since, boundary - MICROSECOND):
-        last = due_times.last_due_before(occurrence, boundary)
-        newest = last if last > since else occurrence
-    missed = Missed(occurrence, since, newest, 1 + (due_times.count(since, newest) if newest > occurrence else 0))
-    caught_up = caught_up_of(row, due_times, missed)
-    if row.catchup == "all" and caught_up is not None:
-        return _first_caught_up(row, rules, due_times, missed, caught_up)
-    return _decision(
-        row, rules, due_times, caught_up, newest, _too_late(due_times, missed, caught_up), origin="catchup"
-    )
-
-
-def _first_caught_up(row: Due, rules: Rules, due_times: DueTimes, missed: Missed, first: datetime) -> Decision:
-    """Decide about the first occurrence that is sent, or first about those before it; the next one is decided next."""
-    before = missed.count - 1 - due_times.count(max(first, missed.since), missed.newest)
-    if before:
-        last = max(missed.oldest, due_times.last_until(first - MICROSECOND) or missed.oldest)
-        return _decision(row, rules, due_times, None, last, Skipped(missed.oldest, last, before, "too_late"))
-    last = first
-    if due_times.is_blacked_out(due_times.with_jitter(first)):
-        last = _last_due_with(due_times, first)
-    return _decision(row, rules, due_times, last, last, _moved_before(due_times, first, last), origin="catchup")
-
-
-def _last_due_with(due_times: DueTimes, occurrence: datetime) -> datetime:
-    """Return the last occurrence that is due at the same instant: one exactly at the end of the window included."""
-    return due_times.last_due_before(occurrence, due_times.due_at(occurrence) + MICROSECOND)
-
-
-def _moved_before(due_times: DueTimes, first: datetime, last: datetime) -> Skipped | None:
-    """Return the record of the occurrences that a window has moved to the instant of the last one."""
-    count = due_times.count(first, last)
-    if count == 0:
+def _caught_up(row: Due, due_times: DueTimes, missed: Skipped) -> datetime | None:
+    """Return the missed occurrence that `catchup` sends now, if any; of `all` the oldest of those that it sends."""
+    if row.catchup == "none":
         return None
-    return Skipped(first, max(first, due_times.last_until(last - MICROSECOND) or first), count, "blackout")
+    earliest_due = None if row.catchup_window is None else row.now - row.catchup_window
+    if row.catchup == "latest":
+        latest = _last_allowed(due_times, missed)
+        return None if earliest_due is not None and due_times.due_at(latest) < earliest_due else latest
+    oldest: datetime | None = missed.first
+    if earliest_due is not None:
+        oldest = due_times.first_due_from(missed.first, earliest_due)
+    if row.catchup == "all" and oldest is not None:
+        oldest = _first_of_newest(row, due_times, oldest, missed.last)
+    return _first_allowed(due_times, oldest, missed.last)
 
 
-def _too_late(due_times: DueTimes, missed: Missed, sent: datetime | None) -> Skipped | None:
-    """Return the record of the missed occurrences that are not sent, None if there are none."""
-    count = missed.count - (sent is not None)
-    if count == 0:
-        return None
-    first, last = missed.oldest, missed.newest
-    if sent == first:
-        first = due_times.following(first) or first
-    elif sent == last:
-        last = max(first, due_times.last_until(last - MICROSECOND) or first)
-    return Skipped(first, last, count, "too_late")
+def _first_of_newest(row: Due, due_times: DueTimes, oldest: datetime, newest: datetime) -> datetime:
+    """Return the occurrence from which there are at most `catchup_limit` up to the newest."""
+    start, limit = max(oldest, row.counts_after), row.catchup_limit or CAUGHT_UP_AT_MOST
+    if due_times.count(start, newest) < limit:
+        return oldest
+    return due_times.bisect(start, newest, lambda occurrence: due_times.count(occurrence, newest) >= limit)[1]
+
+
+def _first_allowed(due_times: DueTimes, oldest: datetime | None, newest: datetime) -> datetime | None:
+    """Return the first occurrence from `oldest` to `newest` that no window drops."""
+    occurrence = oldest
+    while occurrence is not None and occurrence <= newest:
+        due_at = due_times.due_at(occurrence)
+        allowed_at = due_times.next_allowed(due_at)
+        if allowed_at == due_at:
+            return occurrence
+        occurrence = due_times.first_due_from(occurrence, allowed_at)
+    return None
+
+
+def _last_allowed(due_times: DueTimes, missed: Skipped) -> datetime:
+    """Return the last missed occurrence that no window drops; none drops the first."""
+    occurrence = missed.last
+    while occurrence > missed.first:
+        due_at = due_times.due_at(occurrence)
+        if due_times.next_allowed(due_at) == due_at:
+            break
+        occurrence = due_times.last_due_before(missed.first, due_times.blacked_out_since(due_at))
+    return occurrence
 
 
 def _decision(
     row: Due,
     rules: Rules,
     due_times: DueTimes,
+    decided: Skipped,
     sent: datetime | None,
-    decided_until: datetime,
-    skipped: Skipped | None,
     origin: str = "schedule",
 ) -> Decision:
-    following = due_times.following(decided_until)
+    """Return the decision that sends one of the occurrences decided, or none, and records the others."""
+    following = due_times.following(decided.last)
     ahead, jobs_ahead = planned_ahead(row, due_times, following)
     due_at = None
     if sent is not None:
@@ -171,11 +170,23 @@ def _decision(
         scheduled_for=sent,
         due_at=due_at,
         origin=origin,
-        skipped=skipped,
-        decided_until=decided_until,
+        skipped=decided if sent is None else _others(due_times, decided, sent),
+        decided_until=decided.last,
         next_run_at=None if following is None else due_times.due_at(following),
         planned_for=following,
-        pickup_deadline=pickup_after(due_times, decided_until, rules),
+        pickup_deadline=due_times.pickup_after(decided.last, rules),
         planned_ahead=ahead,
         jobs_ahead=jobs_ahead,
     )
+
+
+def _others(due_times: DueTimes, decided: Skipped, sent: datetime) -> Skipped | None:
+    """Return the record of the occurrences that are not sent, None if there are none."""
+    first, last, count = decided.first, decided.last, decided.count - 1
+    if count == 0:
+        return None
+    if sent == first:
+        first = due_times.following(first) or first
+    elif sent == last:
+        last = max(first, due_times.last_until(last - MICROSECOND) or first)
+    return Skipped(first, last, count, decided.reason)

@@ -16,7 +16,7 @@ from celery_pgbeat.errors import InvalidSchedule
 from celery_pgbeat.schedules import Schedule, Windows, parse_windows
 
 from .cached_schedule import CachedSchedule, cached_schedule_of
-from .types import LONGEST_PICKUP, MICROSECOND, SHORTEST_PICKUP, PlanningRow, Rules
+from .types import LONGEST_PICKUP, MICROSECOND, SHORTEST_PICKUP, PlanningRow, Rules, Skipped
 
 
 @dataclass(slots=True)  # not frozen: each decision makes one, and freezing would double what that takes
@@ -98,8 +98,20 @@ class DueTimes:
         jittered = self.with_jitter(occurrence)
         return self.next_allowed(jittered) if self.defers else jittered
 
+    def together(self, occurrence: datetime, allowed_at: datetime) -> Skipped:
+        """Return the occurrences that a window moves to this instant, or drops until then, of which this is the first.
+
+        One exactly at the end of the window is due with those that it moves, and is not dropped.
+        """
+        last = self.last_due_before(occurrence, allowed_at + MICROSECOND if self.defers else allowed_at)
+        return Skipped(occurrence, last, 1 + self.count(occurrence, last), "blackout")
+
+    def first_due_from(self, oldest: datetime, instant: datetime) -> datetime | None:
+        """Return the first occurrence from `oldest` on that is due at an instant or later."""
+        return oldest if self.due_at(oldest) >= instant else self.following(self.last_due_before(oldest, instant))
+
     def last_due_before(self, oldest: datetime, boundary: datetime) -> datetime:
-        """Return the last occurrence from `oldest` on that is due before the boundary; `oldest` is known to be."""
+        """Return the last occurrence from `oldest` on that is due before the boundary; `oldest` itself if none is."""
         newest = self.last_until(boundary - MICROSECOND)
         if newest is None or newest <= oldest:
             return oldest
@@ -125,6 +137,18 @@ class DueTimes:
                 high = middle
         return low, high
 
+    def pickup_after(self, occurrence: datetime | None, rules: Rules) -> timedelta:
+        """Return how long a sent message may wait for a worker: twice the time to the next occurrence, in bounds."""
+        if rules.pickup_deadline is not None:
+            return rules.pickup_deadline
+        following = None if occurrence is None else self.next_ignoring_bounds(occurrence)
+        if occurrence is None or following is None:
+            return LONGEST_PICKUP
+        wait = 2 * (following - occurrence)
+        if wait <= SHORTEST_PICKUP:
+            return SHORTEST_PICKUP
+        return wait if wait < LONGEST_PICKUP else LONGEST_PICKUP
+
 
 def due_times_of(row: PlanningRow, rules: Rules) -> DueTimes:
     """Compile a row's schedule and windows.
@@ -141,19 +165,6 @@ def due_times_of(row: PlanningRow, rules: Rules) -> DueTimes:
         windows_of(row.blackout, row.windows, row.timezone or rules.timezone),
         row.blackout_action == "defer",
     )
-
-
-def pickup_after(due_times: DueTimes, occurrence: datetime | None, rules: Rules) -> timedelta:
-    """Return how long a sent message may wait for a worker: twice the time to the next occurrence, within bounds."""
-    if rules.pickup_deadline is not None:
-        return rules.pickup_deadline
-    following = None if occurrence is None else due_times.next_ignoring_bounds(occurrence)
-    if occurrence is None or following is None:
-        return LONGEST_PICKUP
-    wait = 2 * (following - occurrence)
-    if wait <= SHORTEST_PICKUP:
-        return SHORTEST_PICKUP
-    return wait if wait < LONGEST_PICKUP else LONGEST_PICKUP
 
 
 def windows_of(

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 
 from celery_pgbeat.schedules import Schedule
 
-from .due_times import DueTimes, due_times_of, pickup_after
+from .due_times import DueTimes, due_times_of
 from .types import LONGEST_PICKUP, MICROSECOND, Planned, Rules, Unplanned
 
 FURTHEST_SHIFT = timedelta(hours=26)  # a country may change the side of the date line
@@ -28,7 +28,7 @@ def plan(row: Unplanned, rules: Rules) -> Planned:
         planned_from=row.planned_from,
         next_run_at=None if first is None else due_times.due_at(first),
         planned_for=first,
-        pickup_deadline=LONGEST_PICKUP if ended else pickup_after(due_times, first, rules),
+        pickup_deadline=LONGEST_PICKUP if ended else due_times.pickup_after(first, rules),
         replaces=row.planned_for,
     )
 

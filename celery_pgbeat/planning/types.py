@@ -112,7 +112,7 @@ class Planned:
     replaces: datetime | None = None  # the `planned_for` that was read: if it is another one by now, nothing is written
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)  # not frozen: each decision makes one
 class Skipped:
     """Occurrences that are skipped, in one record with their number and the reason."""
 

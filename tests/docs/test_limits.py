@@ -11,7 +11,7 @@ from celery_pgbeat.cli.output import table
 from celery_pgbeat.columns import CENTURY, YEAR
 from celery_pgbeat.declare import columns, definition, options, texts
 from celery_pgbeat.measures import alarm, counting, gauges, webhook
-from celery_pgbeat.planning import catchup
+from celery_pgbeat.planning.decide import CAUGHT_UP_AT_MOST
 from celery_pgbeat.postgres import backfill_queries, beat_queries, listen, migrate
 from celery_pgbeat.postgres.column_lists import FREE_TEXTS
 from celery_pgbeat.schedules import windows
@@ -47,7 +47,7 @@ NUMBERS: dict[str, tuple[float, ...]] = {
     "planning in one pass": (planner.PLANNED_WITHIN,),
     "deciding in one pass": (dispatcher.DECIDED_WITHIN,),
     "reading notifications": (listen.DRAINED_WITHIN, listen.FLOOD_PAUSE),
-    "missed occurrences": (catchup.CAUGHT_UP_AT_MOST,),
+    "missed occurrences": (CAUGHT_UP_AT_MOST,),
     "jobs that wait under `buffer_all`": (beat_queries.MOST_BUFFERED,),
     "the history that one step": (backfill_queries.HISTORY_PAGE,),
     "the text of a `problem`": (planner.LONGEST_PROBLEM,),

@@ -213,7 +213,6 @@ CHANGES = "unit/schedules/test_dst_transitions.py"
 
 decide = _in("planning/decide.py", DECISIONS, CATCHUP, DUE)
 due = _in("planning/due_times.py", DUE, DECISIONS, CATCHUP)
-catchup = _in("planning/catchup.py", CATCHUP, DECISIONS)
 nights = _in("schedules/wallclock/dst.py", CHANGES, "properties/test_dst_notes.py")
 cron = _in("schedules/cron/fields.py", "unit/schedules/test_cron_dialect.py", "unit/schedules/test_cronsim_vectors.py")
 
@@ -223,14 +222,14 @@ PLANNING = {
     ),
     "a catchup_window below on_time has no effect": decide("min(on_time, row.catchup_window)", "on_time"),
     "of what a window has moved the first is sent": decide(
-        "return _decision(row, rules, due_times, last, last, _moved_before(due_times, occurrence, last))",
-        "return _decision(row, rules, due_times, occurrence, last, _moved_before(due_times, occurrence, last))",
+        "return _decision(row, rules, due_times, together, together.last)",
+        "return _decision(row, rules, due_times, together, together.first)",
     ),
     "the same occurrence is due again": decide(
-        "following = due_times.following(decided_until)", "following = due_times.following(decided_until - MICROSECOND)"
+        "following = due_times.following(decided.last)", "following = due_times.following(decided.last - MICROSECOND)"
     ),
-    "catchup none catches up": catchup('if row.catchup == "none": return None'),
-    "catchup latest takes what is too old": catchup(
+    "catchup none catches up": decide('if row.catchup == "none": return None'),
+    "catchup latest takes what is too old": decide(
         "return None if earliest_due is not None and due_times.due_at(latest) < earliest_due else latest",
         "return latest",
     ),

@@ -20,7 +20,6 @@ from celery_pgbeat.beat.send.delivery import Delivery
 from celery_pgbeat.beat.send.outgoing_jobs import job_of_backfill
 from celery_pgbeat.beat.upkeep.tracking import Tracking
 from celery_pgbeat.planning import NOTHING, BackfillRow, BackfillStep, Rules, range_of
-from celery_pgbeat.planning.due_times import pickup_after
 from celery_pgbeat.postgres.beat_queries import BeatQueries
 from celery_pgbeat.settings import Settings
 
@@ -72,7 +71,7 @@ class Backfiller:
         try:
             step = span.step(row.reached, history, row.room, row.undecided_from)
             total = span.total(row, step)
-            pickup_deadline = pickup_after(span.due_times, step.jobs[-1] if step.jobs else None, self._rules)
+            pickup_deadline = span.due_times.pickup_after(step.jobs[-1] if step.jobs else None, self._rules)
         except Exception as error:  # noqa: BLE001  likewise
             return self._end(row, problem_of(error))
         ids = [span.job_id(row.backfill, occurrence) for occurrence in step.jobs]

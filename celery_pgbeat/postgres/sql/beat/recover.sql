@@ -8,8 +8,8 @@
 -- dropped for a newer occurrence that may itself be skipped in a blackout window. Only the beat can tell whether a
 -- window covers this moment, so the windows of such a row are returned with its job.
 --
--- What is too late must stay equal to planning/decide.py and planning/catchup.py: `on_time` and `catchup_window` count
--- from when the job was due, `catchup` decides only about what is not on time, and under `latest` the newest one wins.
+-- What is too late must stay equal to planning/decide.py: `on_time` and `catchup_window` count from when the job was
+-- due, `catchup` decides only about what is not on time, and under `latest` the newest one wins.
 -- `tests/protocol/test_publish_confirm_recover.py` has the cases.
 with candidates as materialized (
     select job.id,
