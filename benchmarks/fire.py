@@ -32,13 +32,14 @@ MANY_ROUNDS = 10_000  # rows up to which one round is too short to be measured a
 
 @dataclass(frozen=True)
 class Fired:
-    """One round: how many, in how many seconds, and the processor time of each message in microseconds."""
+    """One round: how many, in how many seconds, and of each message the processor time in microseconds, and the WAL."""
 
     rows: int
     seconds: float
     beat_us: float
     postgres_us: float
     broker_us: float
+    wal_bytes: float
 
     @property
     def rate(self) -> float:
@@ -99,6 +100,13 @@ def _case(ground: Ground, rows: int, beats: int, options: argparse.Namespace) ->
 
 
 def _costs(case: str, fired: Sequence[Fired]) -> list[Figure]:
+    return [
+        Figure(f"WAL, {case}", "bytes/message", [one.wal_bytes for one in fired]),
+        *_processor_times(case, fired),
+    ]
+
+
+def _processor_times(case: str, fired: Sequence[Fired]) -> list[Figure]:
     return [
         Figure(f"processor time of {what}, {case}", "us/message", [getattr(one, name) for one in fired])
         for what, name in (("the beats", "beat_us"), ("Postgres", "postgres_us"), ("the broker", "broker_us"))
@@ -161,8 +169,11 @@ def _round(
     before = _used(server, ground, pids)
     done = wait_for(length, expected, 30 + rows / 1000)
     used = zip(before, _used(server, ground, pids), strict=True)
-    return Fired(rows, done - instant, *((late - early) / rows * 1e6 for early, late in used))
+    return Fired(rows, done - instant, *((late - early) / rows for early, late in used))
 
 
-def _used(server: Server, ground: Ground, pids: Sequence[int]) -> tuple[float, float, float]:
-    return sum(map(cpu_of, pids)), cpu_of(ground.postgres.pid), cpu_of(server.pid)
+def _used(server: Server, ground: Ground, pids: Sequence[int]) -> tuple[float, float, float, float]:
+    """Return the processor time of the beats, Postgres and the broker, in microseconds, and the bytes of WAL."""
+    ((wal,),) = execute(ground.postgres.url, "select pg_current_wal_insert_lsn() - '0/0'")
+    processors = (sum(map(cpu_of, pids)), cpu_of(ground.postgres.pid), cpu_of(server.pid))
+    return *(1e6 * seconds for seconds in processors), float(wal)
