@@ -40,6 +40,8 @@ class JobColumn:
         final: likewise of a final job.
         hidden: whether the role reader may not read it.
         public: whether the view and Python have it.
+        hot: whether a confirm, a start or a heartbeat writes it. These come last in `active_job`: the WAL has of a new
+            version only what lies between the first and the last column that differ from the old one.
         since: the migration that adds it. Postgres has the columns of a table in this order.
     """
 
@@ -52,6 +54,7 @@ class JobColumn:
     final: str = ""
     hidden: bool = False
     public: bool = True
+    hot: bool = False
     since: int = 1
 
     @property
@@ -83,6 +86,7 @@ class Job:
         "lost, skipped, untracked (sent, where tracking is send).",
         made="computed",
         ended="computed",
+        hot=True,
     )
     reason: str | None = column(
         "Why it was skipped: overlap, blackout, too_late, paused, deleted, limit, min_gap, superseded, not_allowed, "
@@ -99,14 +103,15 @@ class Job:
         "When a beat recorded that the broker had the message. NULL: it was not sent, or its run began or ended before "
         "that was recorded; started_at is set then.",
         ended="computed",
+        hot=True,
     )
-    started_at: datetime | None = column("When it first started.", ended="computed")
+    started_at: datetime | None = column("When it first started.", ended="computed", hot=True)
     finished_at: datetime | None = column("When it became final.", made=None, ended="computed")
-    attempt: int = column("How many retries came before this attempt.", ended="computed")
+    attempt: int = column("How many retries came before this attempt.", ended="computed", hot=True)
     sends: int = column("How often the message was handed to the broker.", made="computed")
     beat: str | None = column("The beat that sent it.", made="computed", ended="computed")
-    worker: str | None = column("The worker that started it.", ended="computed")
-    error: str | None = column("What went wrong.", ended="computed")
+    worker: str | None = column("The worker that started it.", ended="computed", hot=True)
+    error: str | None = column("What went wrong.", ended="computed", hot=True)
     busy_until: datetime | None = column(
         "Until when it counts as under way without a heartbeat; after that the job is sent again, run again or lost. "
         "NULL for a task for people.",
@@ -115,6 +120,7 @@ class Job:
         active="{schema}.in_the_calendar(case when waits_for is null then busy_until else "
         "{schema}.busy_until_of_waiting(waits_for, periodic_task, group_name, created_at + pickup_deadline) end)",
         final="{schema}.in_the_calendar(busy_until)",
+        hot=True,
     )
     owner: str | None = column("The person who has the task for people, or had it when it ended.")
     due_by: datetime | None = column("When the task for people is overdue; NULL: never.")
@@ -173,16 +179,20 @@ INTERNAL = (
     _of_beats(
         "pickup_deadline", timedelta, "how long it may wait for a worker before it is sent again.", made="computed"
     ),
-    _of_beats("attempt_at", datetime, "when this attempt started."),
+    _of_beats("attempt_at", datetime, "when this attempt started.", hot=True),
     _of_beats(
-        "check_at", datetime, "no beat has to look at it before then; never later than busy_until.", made="computed"
+        "check_at",
+        datetime,
+        "no beat has to look at it before then; never later than busy_until.",
+        made="computed",
+        hot=True,
     ),
     _of_beats("run", int, "how often it was to run again after it was lost.", ended="kept"),
     _of_beats("resends", int, "how often it was sent again because no worker had started it."),
     _of_beats("refusals", int, "how many attempts to send its message have failed."),
-    _of_beats("token", UUID, "the start that the row belongs to.", hidden=True),
-    _of_beats("marked_by", str, "the beat that sends it.", made="computed"),
-    _of_beats("marked_at", datetime, "since when; the mark is valid for its lease.", made="computed"),
+    _of_beats("token", UUID, "the start that the row belongs to.", hidden=True, hot=True),
+    _of_beats("marked_by", str, "the beat that sends it.", made="computed", hot=True),
+    _of_beats("marked_at", datetime, "since when; the mark is valid for its lease.", made="computed", hot=True),
     _of_beats(
         "mark_lease", timedelta, "how long the mark is valid: the lease of the beat that set it.", made="computed"
     ),
@@ -231,12 +241,12 @@ def _public() -> Iterator[JobColumn]:
         yield JobColumn(name=one.name, type=type_of(hints[one.name]), **one.metadata)
 
 
-def _in_order(columns: Iterable[JobColumn]) -> Mapping[str, JobColumn]:
-    return {one.name: one for one in sorted(columns, key=lambda one: one.since)}
+def _in_order(columns: Iterable[JobColumn], *, hot_last: bool = False) -> Mapping[str, JobColumn]:
+    return {one.name: one for one in sorted(columns, key=lambda one: (one.since, hot_last and one.hot))}
 
 
 # By name: the columns of the view and of the two tables, in their order in Postgres.
 PUBLIC = _in_order(_public())
-ACTIVE = _in_order(one for one in (*PUBLIC.values(), *INTERNAL) if one.made is not None)
+ACTIVE = _in_order((one for one in (*PUBLIC.values(), *INTERNAL) if one.made is not None), hot_last=True)
 FINISHED = _in_order(one for one in (*PUBLIC.values(), *INTERNAL) if one.ended is not None)
 UUID_COLUMNS = frozenset(name for name, one in PUBLIC.items() if one.type is UUID)

@@ -58,7 +58,6 @@ create table {schema}.periodic_task (
     end_at timestamptz,
     max_runs int
         constraint periodic_task_max_runs_positive check (max_runs > 0),
-    run_count int not null default 0,
     jitter interval
         constraint periodic_task_jitter_in_range check (jitter >= interval '0' and jitter <= interval '366 days'),
 
@@ -111,11 +110,6 @@ create table {schema}.periodic_task (
     after_condition text not null default 'success'
         constraint periodic_task_after_condition_known check (after_condition in ('success', 'finish')),
 
-    next_run_at timestamptz,
-    planned_for timestamptz,
-    last_run_at timestamptz,
-    marked_by text,
-    marked_at timestamptz,
     managed_by text not null default 'sql',
     problem text,
     revision bigint not null default 1,
@@ -128,12 +122,6 @@ create table {schema}.periodic_task (
     planned_from timestamptz not null default {schema}.now(),
     -- The times that code has changed are judged from the row's last run.
     judged_from timestamptz,
-    taken_over boolean not null default false,
-    mark_lease interval,
-    pickup_deadline interval,
-    -- The runs that a beat has planned ahead, and the ids of their jobs: a mark submits the next one at once.
-    planned_ahead timestamptz[],
-    jobs_ahead uuid[],
     lazy boolean not null default false,
     declared jsonb,
     -- The zone as its author gave it: NULL stays NULL when a beat fills in the app's.
@@ -146,6 +134,20 @@ create table {schema}.periodic_task (
     decided_anew_at timestamptz,
     -- The count of failures that belongs to the row bears this instant.
     failures_from timestamptz not null default {schema}.now(),
+
+    -- What a mark or a submit writes comes last, as in active_job.
+    -- The runs that a beat has planned ahead, and the ids of their jobs: a mark submits the next one at once.
+    planned_ahead timestamptz[],
+    jobs_ahead uuid[],
+    run_count int not null default 0,
+    next_run_at timestamptz,
+    planned_for timestamptz,
+    last_run_at timestamptz,
+    pickup_deadline interval,
+    taken_over boolean not null default false,
+    marked_by text,
+    marked_at timestamptz,
+    mark_lease interval,
 
     constraint periodic_task_task_or_human check (kind = 'human' or task is not null),
     constraint periodic_task_bounds_in_order check (end_at >= start_at),
@@ -357,21 +359,11 @@ create table {schema}.active_job (
     scheduled_for timestamptz not null,
     origin text not null
         constraint active_job_origin_known check (origin in ('schedule', 'catchup', 'backfill', 'manual')),
-    state text not null
-        constraint active_job_state_known
-        check (state in ('pending', 'sent', 'running', 'retrying', 'buffered', 'waiting', 'error', 'created')),
     task text,
     queue text,
     created_at timestamptz not null default {schema}.now(),
-    sent_at timestamptz,
-    started_at timestamptz,
-    attempt int not null default 0,
     sends int not null default 0,
     beat text,
-    worker text,
-    error text,
-    -- When it is given up or sent again if nothing has been reported of it. May be infinite; never computed with.
-    busy_until timestamptz not null,
     owner text
         constraint active_job_owner_length check (octet_length(owner) <= 800),
     due_by timestamptz
@@ -391,16 +383,9 @@ create table {schema}.active_job (
     max_run_time interval,
     pause_after_failures int,
     pickup_deadline interval not null,
-    attempt_at timestamptz,
-    -- When a beat looks at it again; '-infinity' for what is to be sent at once. Never later than busy_until. The
-    -- default has passed: whoever makes the row, the next look finds it.
-    check_at timestamptz not null default 'epoch',
     run int not null default 0,
     resends int not null default 0,
     refusals int not null default 0,
-    token uuid,
-    marked_by text,
-    marked_at timestamptz,
     mark_lease interval,
     -- What it waits for, buffered: the end of a job of its own name, or a slot in its group; in state `waiting`: the
     -- tasks in `after`.
@@ -420,6 +405,26 @@ create table {schema}.active_job (
     due_in interval
         constraint active_job_due_in_in_range check (
             timestamp '2000-01-01' + due_in between '2000-01-01' and '2001-01-01'),
+
+    -- What a confirm, a start or a heartbeat writes comes last: the WAL has of a new version only what lies between
+    -- the first and the last column that differ from the old one.
+    state text not null
+        constraint active_job_state_known
+        check (state in ('pending', 'sent', 'running', 'retrying', 'buffered', 'waiting', 'error', 'created')),
+    sent_at timestamptz,
+    started_at timestamptz,
+    attempt int not null default 0,
+    worker text,
+    error text,
+    -- When it is given up or sent again if nothing has been reported of it. May be infinite; never computed with.
+    busy_until timestamptz not null,
+    attempt_at timestamptz,
+    -- When a beat looks at it again; '-infinity' for what is to be sent at once. Never later than busy_until. The
+    -- default has passed: whoever makes the row, the next look finds it.
+    check_at timestamptz not null default 'epoch',
+    token uuid,
+    marked_by text,
+    marked_at timestamptz,
 
     constraint active_job_waits_iff_buffered check (
         (state in ('buffered', 'waiting')) = (waits_for is not null)
