@@ -461,11 +461,12 @@ create table {schema}.active_job (
 -- A confirm writes a batch of neighbours in one statement: each needs room for its new version beside it.
 with (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.02);
 
--- The two rules: one job of a row that allows no overlap, and one job in each slot of a group.
-create unique index job_one_at_a_time on {schema}.active_job (periodic_task) where exclusive;
+-- The two rules: one exclusive job of each periodic task, and one job in each slot of a group. The first index also finds
+-- all jobs of a periodic task, so those that are not exclusive are in it too, each as one of its own.
+create unique index job_one_at_a_time on {schema}.active_job
+    (periodic_task, (case when exclusive then '00000000-0000-0000-0000-000000000000' else id end));
 create unique index job_one_in_a_slot on {schema}.active_job (group_name, slot) where slot > 0;
 
-create index active_job_of_task on {schema}.active_job (periodic_task);
 create index active_job_of_group on {schema}.active_job (group_name) where slot is not null;
 create index active_job_of_backfill on {schema}.active_job (backfill) where backfill is not null;
 create index active_job_of_owner on {schema}.active_job (owner, due_by) where owner is not null;
