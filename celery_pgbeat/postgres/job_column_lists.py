@@ -87,9 +87,8 @@ def _of_finished(column: JobColumn) -> str:
 
 
 def _shown(column: JobColumn, expression: str, is_there: bool) -> str:
-    if expression or not is_there:
-        return f"{expression or f'null::{column.sql_type}'} as {column.name}"
-    return column.name
+    value = expression or (column.name if is_there else "null")
+    return f"({value})::{column.sql_type} as {column.name}"
 
 
 def _empty(column: JobColumn) -> str:

@@ -34,9 +34,10 @@ RELATIONS = """
     order by relname <> 'periodic_task', relname <> 'job', relname
 """
 COLUMNS = """
-    select attname as name, format_type(atttypid, atttypmod) as type, attnotnull as given,
-        pg_get_expr(adbin, adrelid) as initial, col_description(attrelid, attnum) as comment
-    from pg_attribute left join pg_attrdef on adrelid = attrelid and adnum = attnum
+    select attname as name, format_type(coalesce(nullif(typbasetype, 0), atttypid), atttypmod) as type,
+        attnotnull as given, pg_get_expr(adbin, adrelid) as initial, col_description(attrelid, attnum) as comment
+    from pg_attribute join pg_type on pg_type.oid = atttypid
+        left join pg_attrdef on adrelid = attrelid and adnum = attnum
     where attrelid = ('pgbeat.' || %(relation)s)::regclass and attnum > 0 and not attisdropped
     order by attnum
 """

@@ -20,7 +20,7 @@ from tests.harness.wait import eventually
 
 AFTER = timedelta(minutes=5)
 SECOND = timedelta(seconds=1)
-OTHER = "web-3:boot:ns:42:start:random"
+OTHER = "web-3:m:42:start:random"
 
 
 @pytest.fixture
@@ -130,7 +130,7 @@ def test_a_beat_that_is_silent_and_has_not_signed_off_is_raised_once(
     situation: Situation, migrated_database: str
 ) -> None:
     situation.beat(ago(seconds=30), OTHER)
-    first, second = alarm(migrated_database), alarm(migrated_database, "web-4:boot:ns:5:start:random")
+    first, second = alarm(migrated_database), alarm(migrated_database, "web-4:m:5:start:random")
     assert [] == first.look()
     situation.clock.advance(SECOND)
     situation.session.rows("update pgbeat.node set last_seen_at = pgbeat.now() where id = %s", BEAT)
@@ -187,7 +187,7 @@ def test_of_many_beats_that_look_at_the_same_time_one_raises_each(situation: Sit
     for number in range(rows):
         situation.plan(ago(minutes=6), name=f"row-{number}")
     situation.beat(ago(minutes=10), OTHER)
-    alarms = [alarm(migrated_database, f"web-4:boot:ns:{number}:start:random") for number in range(beats)]
+    alarms = [alarm(migrated_database, f"web-4:m:{number}:start:random") for number in range(beats)]
     together = threading.Barrier(beats)
 
     def look(one: Alarm) -> list[Alert]:

@@ -22,7 +22,8 @@ def test_the_tables_and_the_view_have_the_columns_of_the_table_in_its_order(sess
     types = {"integer": "int", "timestamp with time zone": "timestamptz"}
     for relation, columns in (("active_job", ACTIVE), ("finished_job", FINISHED), ("job", PUBLIC)):
         stored = session.rows(
-            "select attname as name, format_type(atttypid, atttypmod)::text as type from pg_attribute "
+            "select attname as name, format_type(coalesce(nullif(typbasetype, 0), atttypid), atttypmod)::text as type "
+            "from pg_attribute join pg_type on pg_type.oid = atttypid "
             f"where attrelid = 'pgbeat.{relation}'::regclass and attnum > 0 and not attisdropped order by attnum"
         )
 

@@ -12,8 +12,9 @@
 --   the schema itself  schema_version, last_author
 --
 -- Every instant, span, count and text that anybody may write is bounded. One value that a driver cannot carry, or with
--- which Postgres cannot calculate, would break every batch that its row is in. A span is tried on an instant: as a span
--- '12000000 months -360000000 days' compares as nothing. NULLs pass every check.
+-- which Postgres cannot calculate, would break every batch that its row is in. NULLs pass every check. The checks of
+-- jobs are domains: Postgres reads those once in a session, the constraints of a table for each statement that writes
+-- to it.
 --
 -- A table whose rows change all the time has room in its pages (fillfactor), so that the new version of a row stays
 -- beside the old one and rewrites no index entry (HOT), and is vacuumed early.
@@ -23,6 +24,24 @@
 create function {schema}.now() returns timestamptz
 language sql stable parallel safe
 as $$ select statement_timestamp() $$;
+
+create domain {schema}.instant as timestamptz check (value between '0001-01-02 00:00+00' and '9999-12-30 00:00+00');
+create domain {schema}.deadline as timestamptz check (value >= '0001-01-02 00:00+00');  -- may be infinite
+-- It is tried on an instant: as a span '12000000 months -360000000 days' compares as nothing.
+create domain {schema}.span as interval check (timestamp '2000-01-01' + value between '2000-01-01' and '2001-01-01');
+create domain {schema}.counter as int check (value between 0 and 2000000000);
+create domain {schema}.task_name as text check (octet_length(value) <= 800);
+create domain {schema}.person as text check (octet_length(value) <= 800);
+create domain {schema}.celery_name as text check (octet_length(value) <= 4000);
+create domain {schema}.remark as text check (octet_length(value) <= 8000);
+create domain {schema}.origin as text check (value in ('schedule', 'catchup', 'backfill', 'manual'));
+create domain {schema}.skip_reason as text check (
+    value in ('overlap', 'blackout', 'too_late', 'paused', 'deleted', 'limit', 'min_gap', 'superseded', 'not_allowed',
+              'not_sent', 'finished', 'after', 'shadow'));
+create domain {schema}.kind as text check (value in ('task', 'human'));
+create domain {schema}.stop_request as text check (value in ('cancel', 'terminate'));
+create domain {schema}.awaited as text check (value in ('predecessor', 'upstream', 'slot'));
+create domain {schema}.message as jsonb check (pg_column_size(value) <= 720000);
 
 -- One row. `definitions` is the checksum of the functions, triggers and views that were applied last.
 create table {schema}.schema_version (
@@ -197,20 +216,15 @@ create index periodic_task_of_code on {schema}.periodic_task (managed_by) where 
 -- What workers write about a periodic task. A table of its own: an author's open transaction on the row of the
 -- periodic task never makes a worker wait.
 create table {schema}.periodic_task_state (
-    name text primary key,
-    last_started_at timestamptz,
+    name {schema}.task_name primary key,
+    last_started_at {schema}.instant,
     -- For which row of that name the last start is remembered: its created_at.
-    row_created_at timestamptz,
+    row_created_at {schema}.instant,
     failures_in_row int not null default 0,
-    failures_from timestamptz,
-    last_failed_at timestamptz,
+    failures_from {schema}.instant,
+    last_failed_at {schema}.instant,
     last_failed_job uuid,
-    pause_due boolean not null default false,
-
-    constraint periodic_task_state_name_length check (octet_length(name) <= 800),
-    constraint periodic_task_state_instants_in_range check (
-        least(last_started_at, failures_from, last_failed_at, row_created_at) >= '0001-01-02 00:00+00'
-        and greatest(last_started_at, failures_from, last_failed_at, row_created_at) <= '9999-12-30 00:00+00')
+    pause_due boolean not null default false
 ) with (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.02);
 
 create index periodic_task_state_pause_due on {schema}.periodic_task_state (name) where pause_due;
@@ -228,11 +242,10 @@ create table {schema}.blackout (
 -- The column `after` once more, a row for each name in it, for those who ask what comes after a periodic task. The
 -- trigger of periodic_task writes it, and keeps each upstream task in the table while another names it.
 create table {schema}.dependency (
-    upstream text not null,
-    downstream text not null,
+    upstream {schema}.task_name not null,
+    downstream {schema}.task_name not null,
 
-    constraint dependency_once primary key (upstream, downstream),
-    constraint dependency_size check (octet_length(upstream) <= 800 and octet_length(downstream) <= 800)
+    constraint dependency_once primary key (upstream, downstream)
 );
 
 create index dependency_of_downstream on {schema}.dependency (downstream);
@@ -241,14 +254,12 @@ create index dependency_of_downstream on {schema}.dependency (downstream);
 -- job begins to wait or whose definition was changed. No write here waits for another, and beats delete the rows. What
 -- is written depends on nothing that another transaction may change at this moment, or a wait could be forgotten.
 create table {schema}.dependency_turn (
-    upstream text,
-    downstream text,
+    upstream {schema}.task_name,
+    downstream {schema}.task_name,
     -- How often a beat has found locked what it was to look at. The rest comes before it.
-    tries int not null default 0
-        constraint dependency_turn_tries_in_range check (tries between 0 and 2000000000),
+    tries {schema}.counter not null default 0,
 
-    constraint dependency_turn_of_one check ((upstream is null) <> (downstream is null)),
-    constraint dependency_turn_size check (octet_length(coalesce(upstream, downstream)) <= 800)
+    constraint dependency_turn_of_one check ((upstream is null) <> (downstream is null))
 ) with (autovacuum_vacuum_scale_factor = 0.02);
 
 create index dependency_turn_in_order on {schema}.dependency_turn (tries, upstream, downstream);
@@ -273,7 +284,7 @@ create table {schema}.task_group (
     -- The time from one job to the next under rate_limit.
     rate_interval interval,
     -- From when on the next job may go under rate_limit.
-    next_turn_at timestamptz,
+    next_turn_at {schema}.instant,
     -- The row whose job went last under rate_limit: its others come after those of the other rows.
     last_served text,
     -- Whether a job of the group waits for its turn. Else it is sent as soon as it is made.
@@ -285,9 +296,7 @@ create table {schema}.task_group (
         pg_column_size(waits_for) <= 100000 and octet_length(rate_limit) <= 100 and octet_length(last_served) <= 800),
     constraint task_group_rate_in_range check (
         (rate_limit is null) = (rate_interval is null)
-        and rate_interval > interval '0' and rate_interval <= interval '366 days'),
-    constraint task_group_instant_in_range check (
-        next_turn_at between '0001-01-02 00:00+00' and '9999-12-30 00:00+00')
+        and rate_interval > interval '0' and rate_interval <= interval '366 days')
 );
 
 create index task_group_waits on {schema}.task_group (name) where waits_for is not null;
@@ -296,21 +305,17 @@ create index task_group_turns on {schema}.task_group (next_turn_at) where rate_i
 -- Jobs that have failed in groups with pause_on_failure. From then until the group is resumed, none of its jobs gets
 -- its turn. A table of its own: an author's open transaction on the row of the group never makes a worker wait.
 create table {schema}.group_failure (
-    group_name text not null,
+    group_name {schema}.task_name not null,
     job uuid not null,
-    periodic_task text not null,
-    scheduled_for timestamptz not null,
-    failed_at timestamptz not null default {schema}.now(),
+    periodic_task {schema}.task_name not null,
+    scheduled_for {schema}.instant not null,
+    failed_at {schema}.instant not null default {schema}.now(),
     -- Whether a beat has yet to pause the group.
     pause_due boolean not null default true,
     -- Whether a person has had it run again by itself: it is not retried with the group.
     retried boolean not null default false,
 
-    constraint group_failure_once primary key (group_name, job),
-    constraint group_failure_size check (octet_length(group_name) <= 800 and octet_length(periodic_task) <= 800),
-    constraint group_failure_instants_in_range check (
-        least(scheduled_for, failed_at) >= '0001-01-02 00:00+00'
-        and greatest(scheduled_for, failed_at) <= '9999-12-30 00:00+00')
+    constraint group_failure_once primary key (group_name, job)
 );
 
 create index group_failure_pause_due on {schema}.group_failure (group_name) where pause_due;
@@ -319,8 +324,7 @@ create index group_failure_pause_due on {schema}.group_failure (group_name) wher
 -- at these groups only, not at each in which jobs wait. No write here waits for another, and beats delete the rows.
 -- What is written depends on nothing that another transaction may change at this moment, or a job could be forgotten.
 create table {schema}.group_turn (
-    group_name text not null
-        constraint group_turn_name_length check (octet_length(group_name) <= 800),
+    group_name {schema}.task_name not null,
     -- Whether a beat has seen that what keeps the jobs waiting may end without another row here.
     held boolean not null default false
 );
@@ -355,76 +359,67 @@ create type {schema}.decision as (
 
 create table {schema}.active_job (
     id uuid primary key,
-    periodic_task text not null,
-    scheduled_for timestamptz not null,
-    origin text not null
-        constraint active_job_origin_known check (origin in ('schedule', 'catchup', 'backfill', 'manual')),
-    task text,
-    queue text,
-    created_at timestamptz not null default {schema}.now(),
-    sends int not null default 0,
+    periodic_task {schema}.task_name not null,
+    scheduled_for {schema}.instant not null,
+    origin {schema}.origin not null,
+    task {schema}.celery_name,
+    queue {schema}.celery_name,
+    created_at {schema}.instant not null default {schema}.now(),
+    sends {schema}.counter not null default 0,
     beat text,
-    owner text
-        constraint active_job_owner_length check (octet_length(owner) <= 800),
-    due_by timestamptz
-        constraint active_job_due_by_in_range check (
-            due_by >= '0001-01-02 00:00+00' and due_by <= '9999-12-30 00:00+00'),
+    owner {schema}.person,
+    due_by {schema}.instant,
     -- What the worker is to do with it, while it runs.
-    stop_request text
-        constraint active_job_stop_request_known check (stop_request in ('cancel', 'terminate')),
+    stop_request {schema}.stop_request,
     -- When it was due, with jitter and deferral: what is late is measured from there.
-    due_at timestamptz,
-    group_name text,
+    due_at {schema}.instant,
+    group_name {schema}.task_name,
     exclusive boolean not null,
-    message jsonb not null,
+    message {schema}.message not null,
     on_lost text not null,
     tracking text not null,
-    min_gap interval,
-    max_run_time interval,
+    min_gap {schema}.span,
+    max_run_time {schema}.span,
     pause_after_failures int,
-    pickup_deadline interval not null,
-    run int not null default 0,
-    resends int not null default 0,
-    refusals int not null default 0,
-    mark_lease interval,
+    pickup_deadline {schema}.span not null,
+    run {schema}.counter not null default 0,
+    resends {schema}.counter not null default 0,
+    refusals {schema}.counter not null default 0,
+    mark_lease {schema}.span,
     -- What it waits for, buffered: the end of a job of its own name, or a slot in its group; in state `waiting`: the
     -- tasks in `after`.
-    waits_for text
-        constraint active_job_waits_for_known check (waits_for in ('predecessor', 'upstream', 'slot')),
+    waits_for {schema}.awaited,
     -- Whether it has waited: what the next occurrence is does not make it late.
     waited boolean not null default false,
     -- Its slot in its group, from 1; 0 where the group had no limit when it was made; NULL while it waits.
-    slot int
-        constraint active_job_slot_in_range check (slot >= 0),
+    slot {schema}.counter,
     -- Which backfill has made it.
     backfill uuid,
     on_error text not null default 'fail',
-    kind text not null default 'task'
-        constraint active_job_kind_known check (kind in ('task', 'human')),
+    kind {schema}.kind not null default 'task',
     target text[],
-    due_in interval
-        constraint active_job_due_in_in_range check (
-            timestamp '2000-01-01' + due_in between '2000-01-01' and '2001-01-01'),
+    due_in {schema}.span,
 
     -- What a confirm, a start or a heartbeat writes comes last: the WAL has of a new version only what lies between
     -- the first and the last column that differ from the old one.
+    -- A constraint of the table: it tells the planner which of the two tables has the jobs in a state.
     state text not null
         constraint active_job_state_known
         check (state in ('pending', 'sent', 'running', 'retrying', 'buffered', 'waiting', 'error', 'created')),
-    sent_at timestamptz,
-    started_at timestamptz,
-    attempt int not null default 0,
+    sent_at {schema}.instant,
+    started_at {schema}.instant,
+    attempt {schema}.counter not null default 0,
     worker text,
-    error text,
+    error {schema}.remark,
     -- When it is given up or sent again if nothing has been reported of it. May be infinite; never computed with.
-    busy_until timestamptz not null,
-    attempt_at timestamptz,
+    busy_until {schema}.deadline not null,
+    attempt_at {schema}.instant,
     -- When a beat looks at it again; '-infinity' for what is to be sent at once. Never later than busy_until. The
     -- default has passed: whoever makes the row, the next look finds it.
     check_at timestamptz not null default 'epoch',
     token uuid,
     marked_by text,
-    marked_at timestamptz,
+    marked_at {schema}.instant,
 
     constraint active_job_waits_iff_buffered check (
         (state in ('buffered', 'waiting')) = (waits_for is not null)
@@ -438,25 +433,7 @@ create table {schema}.active_job (
                 and token is not null and tracking = 'full' and marked_by is null
                 and busy_until = 'infinity' and check_at = 'infinity'
             else state <> 'created' and owner is null and task is not null
-        end),
-    constraint active_job_names_length
-        check (octet_length(periodic_task) <= 800 and octet_length(group_name) <= 800),
-    constraint active_job_size check (
-        pg_column_size(message) <= 720000
-        and octet_length(task) <= 4000 and octet_length(queue) <= 4000 and octet_length(error) <= 8000),
-    constraint active_job_instants_in_range check (
-        least(scheduled_for, due_at, created_at, sent_at, started_at, attempt_at, marked_at, busy_until)
-            >= '0001-01-02 00:00+00'
-        and greatest(scheduled_for, due_at, created_at, sent_at, started_at, attempt_at, marked_at)
-            <= '9999-12-30 00:00+00'),
-    constraint active_job_spans_in_range check (
-        timestamp '2000-01-01' + min_gap between '2000-01-01' and '2001-01-01'
-        and timestamp '2000-01-01' + max_run_time between '2000-01-01' and '2001-01-01'
-        and timestamp '2000-01-01' + pickup_deadline between '2000-01-01' and '2001-01-01'
-        and timestamp '2000-01-01' + mark_lease between '2000-01-01' and '2001-01-01'),
-    constraint active_job_counts_in_range check (
-        least(run, attempt, sends, resends, refusals) >= 0
-        and greatest(run, attempt, sends, resends, refusals, slot) <= 2000000000)
+        end)
 )
 -- A confirm writes a batch of neighbours in one statement: each needs room for its new version beside it.
 with (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.02);
@@ -495,8 +472,8 @@ create index active_job_waiting_behind_in_group on {schema}.active_job (group_na
 -- however many different targets they have.
 create table {schema}.open_work (
     target text not null,
-    due_by timestamptz not null,
-    scheduled_for timestamptz not null,
+    due_by {schema}.deadline not null,
+    scheduled_for {schema}.instant not null,
     job uuid not null,
     -- Whether no beat has sent the signal about the job yet; in one row of each job.
     is_new boolean not null default true,
@@ -510,63 +487,47 @@ create index open_work_new on {schema}.open_work (job) where is_new;
 -- The jobs whose message the broker has lost, as beats have noticed.
 create table {schema}.lost_message (
     job uuid primary key,
-    noticed_at timestamptz not null default {schema}.now()
+    noticed_at {schema}.instant not null default {schema}.now()
 );
 
 -- Jobs that are final, partitioned by day of creation: retention drops days instead of deleting rows.
 
 create table {schema}.finished_job (
     id uuid not null,
-    periodic_task text not null,
-    scheduled_for timestamptz not null,
-    last_scheduled_for timestamptz,
+    periodic_task {schema}.task_name not null,
+    scheduled_for {schema}.instant not null,
+    last_scheduled_for {schema}.instant,
     occurrences int not null default 1,
-    origin text not null
-        constraint finished_job_origin_known check (origin in ('schedule', 'catchup', 'backfill', 'manual')),
+    origin {schema}.origin not null,
     state text not null
         constraint finished_job_state_known
         check (state in ('succeeded', 'failed', 'revoked', 'expired', 'lost', 'skipped', 'untracked')),
-    reason text
-        constraint finished_job_reason_known
-        check (reason in ('overlap', 'blackout', 'too_late', 'paused', 'deleted', 'limit', 'min_gap', 'superseded',
-                          'not_allowed', 'not_sent', 'finished', 'after', 'shadow')),
+    reason {schema}.skip_reason,
     blocked_by uuid,
-    task text,
-    queue text,
-    created_at timestamptz not null,
-    sent_at timestamptz,
-    started_at timestamptz,
-    finished_at timestamptz not null,
-    attempt int not null default 0,
-    sends int not null default 0,
+    task {schema}.celery_name,
+    queue {schema}.celery_name,
+    created_at {schema}.instant not null,
+    sent_at {schema}.instant,
+    started_at {schema}.instant,
+    finished_at {schema}.instant not null,
+    attempt {schema}.counter not null default 0,
+    sends {schema}.counter not null default 0,
     beat text,
     worker text,
-    error text,
-    busy_until timestamptz,
-    owner text,
-    due_by timestamptz,
-    note text,
-    due_at timestamptz,
-    group_name text,
-    run int not null default 0,
+    error {schema}.remark,
+    busy_until {schema}.deadline,
+    owner {schema}.person,
+    due_by {schema}.instant,
+    note {schema}.remark,
+    due_at {schema}.instant,
+    group_name {schema}.task_name,
+    run {schema}.counter not null default 0,
     -- Kept for lost jobs only: what the job's row was, so that one whose message turns up after all can still start.
     restart_data jsonb,
     -- The arguments of a manual job that did not succeed: nothing else knows them when it is retried.
     arguments jsonb,
 
-    constraint finished_job_reason_iff_skipped check ((state = 'skipped') = (reason is not null)),
-    constraint finished_job_name_length check (octet_length(periodic_task) <= 800),
-    constraint finished_job_group_size check (octet_length(group_name) <= 800),
-    constraint finished_job_size check (
-        octet_length(task) <= 4000 and octet_length(queue) <= 4000 and octet_length(error) <= 8000),
-    constraint finished_job_people_size check (octet_length(owner) <= 800 and octet_length(note) <= 8000),
-    constraint finished_job_instants_in_range check (
-        least(scheduled_for, last_scheduled_for, created_at, sent_at, started_at, finished_at)
-            >= '0001-01-02 00:00+00'
-        and greatest(scheduled_for, last_scheduled_for, created_at, sent_at, started_at, finished_at)
-            <= '9999-12-30 00:00+00'),
-    constraint finished_job_due_at_in_range check (
-        due_at >= '0001-01-02 00:00+00' and due_at <= '9999-12-30 00:00+00')
+    constraint finished_job_reason_iff_skipped check ((state = 'skipped') = (reason is not null))
 ) partition by range (created_at);
 
 create index finished_job_newest on {schema}.finished_job (created_at);
@@ -656,27 +617,17 @@ create table {schema}.node (
 create table {schema}.stopped_beat (
     id text primary key,
     hostname text not null,
-    stopped_at timestamptz not null default {schema}.now(),
-
-    constraint stopped_beat_size check (octet_length(id) <= 1000 and octet_length(hostname) <= 1000),
-    constraint stopped_beat_instant_in_range check (
-        stopped_at >= '0001-01-02 00:00+00' and stopped_at <= '9999-12-30 00:00+00')
+    stopped_at {schema}.instant not null default {schema}.now()
 );
 
 -- A row an app, by its name, written with each heartbeat of its beats.
 create table {schema}.app (
     name text primary key
         constraint app_name_length check (octet_length(name) between 1 and 1000),
-    first_seen_at timestamptz not null,
-    last_seen_at timestamptz not null,
-    listening_since timestamptz not null,
-    dead_after interval not null,
-
-    constraint app_instants_in_range check (
-        least(first_seen_at, last_seen_at, listening_since) >= '0001-01-02 00:00+00'
-        and greatest(first_seen_at, last_seen_at, listening_since) <= '9999-12-30 00:00+00'),
-    constraint app_dead_after_in_range check (
-        timestamp '2000-01-01' + dead_after between '2000-01-01' and '2001-01-01')
+    first_seen_at {schema}.instant not null,
+    last_seen_at {schema}.instant not null,
+    listening_since {schema}.instant not null,
+    dead_after {schema}.span not null
 ) with (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.02);
 
 -- What the code of each version of an app declares: few rows, written with each heartbeat. Beats of several versions
@@ -684,17 +635,12 @@ create table {schema}.app (
 create table {schema}.declaration (
     app text not null,
     hash text not null,
-    first_seen_at timestamptz not null,
-    last_seen_at timestamptz not null,
-    listening_since timestamptz not null,
-    dead_after interval not null,
+    first_seen_at {schema}.instant not null,
+    last_seen_at {schema}.instant not null,
+    listening_since {schema}.instant not null,
+    dead_after {schema}.span not null,
 
-    primary key (app, hash),
-    constraint declaration_instants_in_range check (
-        least(first_seen_at, last_seen_at, listening_since) >= '0001-01-02 00:00+00'
-        and greatest(first_seen_at, last_seen_at, listening_since) <= '9999-12-30 00:00+00'),
-    constraint declaration_dead_after_in_range check (
-        timestamp '2000-01-01' + dead_after between '2000-01-01' and '2001-01-01')
+    primary key (app, hash)
 ) with (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.02);
 
 -- A row an app, changed only when another declaration comes into force. A transaction that writes what code declares
@@ -710,17 +656,15 @@ create table {schema}.declaration_in_force (
 -- cleared when it is mended.
 create table {schema}.refused_declaration (
     app text not null,
-    name text not null,
+    name {schema}.task_name not null,
     reason text not null,
     hash text not null,
-    seen_at timestamptz not null default {schema}.now(),
+    seen_at {schema}.instant not null default {schema}.now(),
 
     constraint refused_declaration_once primary key (app, name),
     constraint refused_declaration_size check (
         octet_length(app) <= 1000 and octet_length(name) <= 800 and octet_length(reason) <= 8000
-        and octet_length(hash) <= 1000),
-    constraint refused_declaration_instants_in_range check (
-        seen_at between '0001-01-02 00:00+00' and '9999-12-30 00:00+00')
+        and octet_length(hash) <= 1000)
 );
 
 create index refused_declaration_of_name on {schema}.refused_declaration (name);

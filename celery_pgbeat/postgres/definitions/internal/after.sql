@@ -38,7 +38,7 @@ as $$ select reason in ('after', 'finished', 'not_allowed', 'not_sent') $$;
 -- Several occurrences that one record skips have ended with the last of them. A record is made when its occurrence is
 -- due, or later.
 create or replace function {schema}.first_end(upstream text, since timestamptz)
-returns table (id uuid, occurrence timestamptz, state text)
+returns table (id uuid, occurrence {schema}.instant, state text)
 language plpgsql stable rows 1
 set search_path = pg_catalog, pg_temp
 set enable_seqscan = off
@@ -73,7 +73,7 @@ $$;
 -- The ends of a periodic task for the last occurrences after `since`, at most so many, the last one first; of each
 -- occurrence the end that was recorded last.
 create or replace function {schema}.last_ends(upstream text, since timestamptz, most int)
-returns table (id uuid, occurrence timestamptz, state text, finished_at timestamptz)
+returns table (id uuid, occurrence {schema}.instant, state text, finished_at {schema}.instant)
 language plpgsql stable rows 1
 set search_path = pg_catalog, pg_temp
 set enable_seqscan = off
@@ -109,7 +109,7 @@ $$;
 
 -- The last record of a periodic task up to an instant, if that is an end; no row if it is none, or there is none.
 create or replace function {schema}.end_by(upstream text, until timestamptz)
-returns table (id uuid, occurrence timestamptz, state text)
+returns table (id uuid, occurrence {schema}.instant, state text)
 language plpgsql stable rows 1
 set search_path = pg_catalog, pg_temp
 set enable_seqscan = off

@@ -315,7 +315,7 @@ begin
         ) as waited_for
         where {schema}.is_busy(other)
     )
-    select held.group_name
+    select held.group_name::text
     from held
     left join {schema}.task_group as known on known.name = held.group_name
     where known.name is null

@@ -251,11 +251,12 @@ begin
         order by place
         limit my_work.most
     )
-    select job.id, job.periodic_task, stored.subject, job.task,
+    select job.id, job.periodic_task::text, stored.subject, job.task::text,
         case when not (job.message ->> 'sensitive')::boolean then job.message -> 'args' end,
         case when not (job.message ->> 'sensitive')::boolean then job.message -> 'kwargs' end,
-        job.scheduled_for, job.state, job.target, job.due_by,
-        coalesce(job.due_by < {schema}.now(), false), job.created_at, job.started_at, job.stop_request
+        job.scheduled_for::timestamptz, job.state::text, job.target, job.due_by::timestamptz,
+        coalesce(job.due_by < {schema}.now(), false), job.created_at::timestamptz, job.started_at::timestamptz,
+        job.stop_request::text
     from listed
     cross join lateral (
         select * from {schema}.active_job as known where known.id = listed.id

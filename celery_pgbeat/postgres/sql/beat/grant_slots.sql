@@ -15,7 +15,7 @@
 -- a person started comes first there, so that a failed job that is retried has its place back. Then comes what was made
 -- first, and then the names decide. `known` is the row of the group.
 create or replace function {schema}.next_in(known {schema}.task_group, most bigint)
-returns table (id uuid, periodic_task text, number bigint)
+returns table (id uuid, periodic_task {schema}.task_name, number bigint)
 language plpgsql rows 10
 set search_path = pg_catalog, pg_temp
 set enable_seqscan = off

@@ -74,9 +74,9 @@ begin
         select final.* from deleted
         cross join lateral {schema}.archived(job, 'skipped', 'min_gap', worker => start_spaced.worker) as final
     )
-    select id, periodic_task, {schema}.microseconds(min_gap), true from started
+    select id, periodic_task::text, {schema}.microseconds(min_gap), true from started
     union all
-    select id, periodic_task, {schema}.microseconds(min_gap), false from deleted;
+    select id, periodic_task::text, {schema}.microseconds(min_gap), false from deleted;
 end
 $$;
 -- call
