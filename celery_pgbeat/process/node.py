@@ -6,21 +6,24 @@ import os
 import secrets
 import socket
 from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path
 
 BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 PID_NAMESPACE = Path("/proc/self/ns/pid")
-FIELDS = 6  # host, boot id, pid namespace, pid, start time, random part
+FIELDS = 5  # host, machine, pid, start time, random part
 STATE, START_TIME = 0, 19  # fields of /proc/PID/stat after the command name; the time in clock ticks since boot
 
 
 @dataclass(frozen=True, slots=True)
 class NodeId:
-    """The id of one process. Create it after a fork; otherwise parent and child share it."""
+    """The id of one process. Create it after a fork; otherwise parent and child share it.
+
+    It is in each job, so it is short.
+    """
 
     hostname: str
-    boot: str
-    namespace: str
+    machine: str
     pid: int
     started: str
     random: str
@@ -32,8 +35,7 @@ class NodeId:
         fields = _stat(pid)
         return cls(
             hostname=socket.gethostname().replace(":", "_")[:80],
-            boot=_boot_id(),
-            namespace=_namespace(),
+            machine=_machine(),
             pid=pid,
             started="0" if fields is None else fields[START_TIME],
             random=secrets.token_hex(4),
@@ -43,12 +45,12 @@ class NodeId:
     def parse(cls, text: str) -> NodeId | None:
         """Read an id that another node has written; return None if it is not one of ours."""
         parts = text.split(":")
-        if len(parts) != FIELDS or not (parts[3].isascii() and parts[3].isdigit()):
+        if len(parts) != FIELDS or not (parts[2].isascii() and parts[2].isdigit()):
             return None
-        return cls(parts[0], parts[1], parts[2], int(parts[3]), parts[4], parts[5])
+        return cls(parts[0], parts[1], int(parts[2]), parts[3], parts[4])
 
     def __str__(self) -> str:
-        return f"{self.hostname}:{self.boot}:{self.namespace}:{self.pid}:{self.started}:{self.random}"
+        return f"{self.hostname}:{self.machine}:{self.pid}:{self.started}:{self.random}"
 
     @property
     def shown(self) -> str:
@@ -61,7 +63,7 @@ class NodeId:
         It can look up only processes of the same boot and the same pid namespace. A pid that the kernel has reused
         has another start time.
         """
-        if not self.boot or self.boot != _boot_id() or self.namespace != _namespace():
+        if not self.machine or self.machine != _machine():
             return False
         fields = _stat(self.pid)
         if fields is None:  # it has ended, or /proc hides it: hidepid, or ProtectProc of systemd
@@ -69,18 +71,13 @@ class NodeId:
         return fields[STATE] == "Z" or fields[START_TIME] != self.started
 
 
-def _boot_id() -> str:
+def _machine() -> str:
+    """Return a short name of this boot and this pid namespace; an empty one where /proc does not tell."""
     try:
-        return BOOT_ID.read_text(encoding="ascii").strip()
+        boot, namespace = BOOT_ID.read_text(encoding="ascii").strip(), os.readlink(PID_NAMESPACE)
     except OSError:
         return ""
-
-
-def _namespace() -> str:
-    try:
-        return os.readlink(PID_NAMESPACE).strip("pid:[]")
-    except OSError:
-        return ""
+    return sha256(f"{boot} {namespace}".encode()).hexdigest()[:12]
 
 
 def _stat(pid: int) -> list[str] | None:

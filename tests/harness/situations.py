@@ -33,9 +33,9 @@ FILLED = (
     "node",
     "change",
 )
-BEAT = "web-1:boot:ns:4711:start:random"  # a node's id: host, boot, pid namespace, process, its start, random part
+BEAT = "web-1:m:4711:start:random"  # a node's id: host, machine, process, its start, random part
 NO_BEAT = "no beat is running: none has ever been started"  # as overdue and explain() write it
-WORKER = "web-2:boot:ns:815:start:random"
+WORKER = "web-2:m:815:start:random"
 
 
 def ago(**span: float) -> datetime:

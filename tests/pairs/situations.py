@@ -16,7 +16,7 @@ from typing import Any
 from tests.harness.situations import JOB, NOON, ago
 
 NAME = "nightly"
-A, B, C, DEAD = (f"web-{number}:boot:ns:4711:start:random" for number in range(1, 5))  # three beats, and one that died
+A, B, C, DEAD = (f"web-{number}:m:4711:start:random" for number in range(1, 5))  # three beats, and one that died
 TOKEN = uuid.UUID(int=100)
 WORKER = "worker"
 OTHER_JOB = uuid.UUID(int=2)

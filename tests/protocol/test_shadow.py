@@ -131,7 +131,7 @@ def mode(migrated_database: str) -> Iterator[Callable[..., Mode]]:
     made: list[BeatQueries] = []
 
     def make(name: str, *, shadow: bool) -> Mode:
-        store = beat(migrated_database, str(NodeId(name, "boot", "1", 1, "1", "x")))
+        store = beat(migrated_database, str(NodeId(name, "m", 1, "1", "x")))
         made.append(store)
         settings = Settings(url=migrated_database, shadow=shadow)
         one = Mode(store, settings)

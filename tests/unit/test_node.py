@@ -74,11 +74,10 @@ def test_nothing_is_known_of_another_boot_or_another_container() -> None:
     gone = replace(NodeId.mine(), pid=2**22, started="1")
 
     assert gone.is_certainly_dead()
-    assert not replace(gone, boot="another").is_certainly_dead()
-    assert not replace(gone, namespace="another").is_certainly_dead()
+    assert not replace(gone, machine="another").is_certainly_dead()
 
 
-@pytest.mark.parametrize("text", ["beat@host", "host:boot:1:x:2:3", "host:boot:1:²:2:3", "host:boot:1:٣:2:3"])
+@pytest.mark.parametrize("text", ["beat@host", "host:m:x:2:3", "host:m:²:2:3", "host:m:٣:2:3"])
 def test_a_foreign_id_is_none(text: str) -> None:
     assert NodeId.parse(text) is None
 

@@ -42,7 +42,7 @@ def fill(stage: Situation, beat: PgBeat) -> None:
     """Have an hour of a shop: most went well, but for a mail server. Drawn at random, the same each time."""
     draw = random.Random(7)
     for name in ("web-1", "web-2", "web-3"):
-        stage.beat(node=f"{name}:boot:ns:{4711 + len(name)}:start:random")
+        stage.beat(node=f"{name}:m:{4711 + len(name)}:start:random")
     stage.worker()
     for name, schedule, takes in TASKS:
         between = BETWEEN.get(schedule)

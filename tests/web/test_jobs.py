@@ -81,8 +81,8 @@ def test_a_job_is_shown_step_by_step(well: Situation, visitor: Visitor) -> None:
         sent_at=decided + timedelta(milliseconds=9),
         started_at=decided + timedelta(milliseconds=40),
         finished_at=decided + timedelta(minutes=4, seconds=12),
-        worker="w-7:boot:ns:815:start:random",
-        beat="b-1:boot:ns:4711:start:random",
+        worker="w-7:m:815:start:random",
+        beat="b-1:m:4711:start:random",
         sends=1,
     )
 

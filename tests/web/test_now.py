@@ -167,8 +167,8 @@ def test_what_people_have_picked_up_does_not_count_as_running(well: Situation, v
 
 
 def test_a_silent_beat_is_reported_for_an_hour(well: Situation, visitor: Visitor) -> None:
-    well.beat(seen_at=ago(minutes=4), node="web-3:boot:ns:4711:start:random")
-    well.beat(seen_at=ago(minutes=61), node="web-4:boot:ns:4711:start:random")
+    well.beat(seen_at=ago(minutes=4), node="web-3:m:4711:start:random")
+    well.beat(seen_at=ago(minutes=61), node="web-4:m:4711:start:random")
 
     assert "1 beat has fallen silent. The others do its work. 1 beat and 1 worker are alive." in visitor.open("/").text
     problems = visitor.open("/problems").text
@@ -178,7 +178,7 @@ def test_a_silent_beat_is_reported_for_an_hour(well: Situation, visitor: Visitor
 
 def test_several_beats_that_fell_silent_are_counted(well: Situation, visitor: Visitor) -> None:
     for name in ("web-3", "web-4"):
-        well.beat(seen_at=ago(minutes=4), node=f"{name}:boot:ns:4711:start:random")
+        well.beat(seen_at=ago(minutes=4), node=f"{name}:m:4711:start:random")
 
     assert "2 beats have fallen silent. The others do their work." in visitor.open("/").text
 

@@ -27,7 +27,7 @@ create or replace function {schema}.node_shown(id text) returns text
 language sql immutable parallel safe
 as $$
     select case
-        when id like '%:%:%:%:%:%' then split_part(id, ':', 1) || ' (process ' || split_part(id, ':', 4) || ')'
+        when id like '%:%:%:%:%' then split_part(id, ':', 1) || ' (process ' || split_part(id, ':', 3) || ')'
         else {schema}.quoted(id)
     end
 $$;
