@@ -133,7 +133,7 @@ def _wait_until_seen(database: str) -> None:
     until = time.monotonic() + 120
     while execute(
         database,
-        "select 1 from pgbeat.dependency_turn union all select 1 from pgbeat.group_turn where not held"
+        "select 1 from pgbeat.dependency_to_check union all select 1 from pgbeat.group_to_check where not seen"
         " union all select 1 from pgbeat.periodic_task where planned_revision <> revision limit 1",
     ):
         assert time.monotonic() < until, "the beat does not come to rest"

@@ -1,7 +1,7 @@
 """The rows as Celery's entries: the value of `Scheduler.schedule`, for monitors, health checks and `beat_init`
 handlers.
 
-Rows are read when an entry is asked for, and only up to a limit. A turn of the beat never uses this: a million rows
+Rows are read when an entry is asked for, and only up to a limit. A cycle of the beat never uses this: a million rows
 must cost it nothing. Writing an entry declares it, as `beat_schedule` does: the beat then writes it to the row.
 """
 
@@ -100,7 +100,7 @@ class Entries(MutableMapping[str, ScheduleEntry]):
         self.replace({})
 
     def _rows(self, name: str | None, limit: int) -> Sequence[Any]:
-        """Read rows; there are none before the first beat has made the schema in its first turn."""
+        """Read rows; there are none before the first beat has made the schema in its first cycle."""
         try:
             return self._database.run("entries", name=name, limit=limit)
         except DBAPIError:

@@ -1,17 +1,17 @@
-"""The thread that does a beat's work: it opens, makes the turns, waits between them, and gives everything back.
+"""The thread that does a beat's work: it opens, runs the cycles, waits between them, and gives everything back.
 
-A *turn* is one pass of this loop: the upkeep that is due, then one batch of what else there is to do. A *tick* is what
-a beat does with one due occurrence (`decide/dispatcher.py`): one turn has many ticks, or none. The method `tick()` of
-Celery's scheduler makes one turn.
+A *cycle* is one pass of this loop: the upkeep that is due, then one batch of what else there is to do. A *tick* is what
+a beat does with one due occurrence (`decide/dispatcher.py`): one cycle has many ticks, or none. The method `tick()` of
+Celery's scheduler runs one cycle.
 
-Celery's thread asks for a turn and waits for its end. The delivery has a second thread, and one that confirms; their
-errors are raised in the next turns, one in each. All other threads only end a wait. No error leaves this thread: it is
-logged, and a pause that grows follows. A step that fails by itself does not end its turn (`steps.py`).
+Celery's thread asks for a cycle and waits for its end. The delivery has a second thread, and one that confirms; their
+errors are raised in the next cycles, one in each. All other threads only end a wait. No error leaves this thread: it is
+logged, and a pause that grows follows. A step that fails by itself does not end its cycle (`steps.py`).
 
-No thread of a beat ends unnoticed. Each turn starts the others again if they have ended, and Celery's thread starts
+No thread of a beat ends unnoticed. Each cycle starts the others again if they have ended, and Celery's thread starts
 this one again.
 
-The turns write the beat's heartbeat. So a turn waits only for Postgres, and never for anything longer than until the
+The cycles write the beat's heartbeat. So a cycle waits only for Postgres, and never for anything longer than until the
 next heartbeat is due.
 """
 
@@ -37,12 +37,12 @@ from celery_pgbeat.process.threads import LastingThread
 logger = logging.getLogger(__name__)
 
 DELIVERY_ENDS_WITHIN = 2.0  # seconds that the batch under way has to end, or to be given back, when the beat stops
-ALIVE_CHECKED_AFTER = 1.0  # seconds of a turn until Celery's thread checks that this thread is still alive
+ALIVE_CHECKED_AFTER = 1.0  # seconds of a cycle until Celery's thread checks that this thread is still alive
 # Seconds for which one thread computes while another one could: the delivery goes on with the answer of the broker
-# while the turns read a thousand rows. By Python's own 5 ms a batch waits that long for each of its answers.
+# while the cycles read a thousand rows. By Python's own 5 ms a batch waits that long for each of its answers.
 SWITCH_INTERVAL = 0.0005
 COLLECTED_AFTER = 10_000  # new objects, more than a batch of a thousand rows leaves; by Python's own 700, 2 us a row
-GIVEN_BACK_WITHIN = 1.0  # seconds for giving back on behalf of a turn that hangs
+GIVEN_BACK_WITHIN = 1.0  # seconds for giving back on behalf of a cycle that hangs
 
 
 def _signals() -> tuple[queue.SimpleQueue[None], queue.SimpleQueue[None]]:
@@ -55,7 +55,7 @@ class BeatLoop:
 
     Args:
         wiring: the beat's parts.
-        longest_wait: seconds that a wait between two turns may take.
+        longest_wait: seconds that a wait between two cycles may take.
     """
 
     def __init__(self, wiring: Wiring, longest_wait: float) -> None:
@@ -79,8 +79,8 @@ class BeatLoop:
         """Whether a stop was asked for."""
         return self._stopping.is_set()
 
-    def turn(self) -> None:
-        """Ask for one turn, and wait for its end. The first call starts the thread: after any fork."""
+    def run_cycle(self) -> None:
+        """Ask for one cycle, and wait for its end. The first call starts the thread: after any fork."""
         if not self._thread.is_started:
             self._thread.start()
         if self._thread.has_ended_early:
@@ -98,7 +98,8 @@ class BeatLoop:
     def ask_to_stop(self) -> None:
         """Ask for the end of the thread, and wait for nothing.
 
-        It may run in a signal handler, in the middle of `turn()` or `stop()`, so it takes no lock that they may hold.
+        It may run in a signal handler, in the middle of `run_cycle()` or `stop()`, so it takes no lock that they may
+        hold.
         """
         if not self._stopping.is_set():
             self._stopping.set()
@@ -106,7 +107,7 @@ class BeatLoop:
         self._asked.put(None)
 
     def stop(self, within: float) -> None:
-        """Give everything back; a turn under way has `within` seconds to end first."""
+        """Give everything back; a cycle under way has `within` seconds to end first."""
         self.ask_to_stop()
         if not self._thread.is_started:
             self._close()
@@ -114,7 +115,7 @@ class BeatLoop:
         if self._given_up or self._ended.wait(within):
             return
         self._given_up = True
-        logger.warning("A turn is stuck: giving this beat's rows back without waiting", extra={"action": "unmark"})
+        logger.warning("A cycle is stuck: giving this beat's rows back without waiting", extra={"action": "unmark"})
         thread = threading.Thread(target=self._give_back_elsewhere, name="pgbeat-last-words", daemon=True)
         thread.start()
         thread.join(GIVEN_BACK_WITHIN)
@@ -131,7 +132,7 @@ class BeatLoop:
                 self._asked.get()
                 if self._stopping.is_set():
                     break
-                self._guarded(self._turn)
+                self._guarded(self._run_cycle)
                 self._answered.put(None)
             self._guarded(self._give_back)
             self._ended.set()
@@ -161,7 +162,7 @@ class BeatLoop:
         self.wiring.wakeup.pause(pause)
         self.wiring.database.close()
 
-    def _turn(self) -> None:
+    def _run_cycle(self) -> None:
         self.wiring.instruments.restart_if_ended()
         beat = self._beat
         if beat is None:
@@ -170,13 +171,13 @@ class BeatLoop:
         self._check_schema()
         self._check_app(beat)
         beat.steps.begin()
-        beat.janitor.turn()
+        beat.janitor.run_cycle()
         beat.steps.attempt("code schedules", self._sync_code)
         has_failed = beat.steps.has_failed  # the dispatcher begins anew
-        rest = beat.dispatcher.turn()
+        rest = beat.dispatcher.run_cycle()
         if has_failed or beat.steps.has_failed:
             self._check_at = 0.0
-        self.wiring.instruments.turned(broker_up=beat.dispatcher.broker_problem is None)
+        self.wiring.instruments.cycle_ended(broker_up=beat.dispatcher.broker_problem is None)
         if not beat.delivery.is_failing:
             self._recovered()
         if rest > 0:
@@ -288,7 +289,7 @@ class BeatLoop:
             means = "It is tried again." if isinstance(error, DatabaseBusy) else "Nothing is sent meanwhile."
             logger.error("%s %s", error, means, extra={"action": "wait"})
         else:
-            logger.error("A turn failed; trying again", exc_info=error, extra={"action": "wait"})
+            logger.error("A cycle failed; trying again", exc_info=error, extra={"action": "wait"})
 
     def _next_pause(self) -> float:
         self._pause = min(max(self._pause * 2, FIRST_PAUSE), LONGEST_PAUSE)

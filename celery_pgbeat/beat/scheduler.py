@@ -1,8 +1,8 @@
 """The class that `celery beat` loads: it has the interface of Celery's Scheduler, and our own loop does the work.
 
-A thread of the scheduler's own (`loop.py`) talks to Postgres. Celery's thread only asks for a turn and waits for it.
+A thread of the scheduler's own (`loop.py`) talks to Postgres. Celery's thread only asks for a cycle and waits for it.
 Celery calls `close()` from its signal handler in the middle of whatever `tick()` is doing. Here `tick()` only waits, so
-no code runs twice at once, and the turn under way may finish its batch before everything is given back. A signal
+no code runs twice at once, and the cycle under way may finish its batch before everything is given back. A signal
 handler waits for nothing: in an app that gevent or eventlet has patched it runs in their hub, which nothing may block.
 So `close()` only asks for the stop then, and `tick()`, which the handler ends, waits for it.
 """
@@ -25,7 +25,7 @@ from celery_pgbeat.settings import Settings
 
 logger = logging.getLogger(__name__)
 
-STOP_WITHIN = 3.0  # seconds that a turn under way gets to end when the beat is stopped; the process ends within 5
+STOP_WITHIN = 3.0  # seconds that a cycle under way gets to end when the beat is stopped; the process ends within 5
 
 
 class Scheduler(beat.Scheduler):
@@ -59,7 +59,7 @@ class Scheduler(beat.Scheduler):
             raise SystemExit(1) from error
 
     def tick(self, *_args: Any, **_kwargs: Any) -> float:
-        """Run one turn and wait for what comes next: a notification, the next run, or the poll.
+        """Run one cycle and wait for what comes next: a notification, the next run, or the poll.
 
         The wait is in here because nothing could end Celery's own sleep. So this returns 0, "again at once", except
         after a stop.
@@ -69,7 +69,7 @@ class Scheduler(beat.Scheduler):
             return float(self.max_interval)
         self._is_waiting = True
         try:
-            loop.turn()
+            loop.run_cycle()
         finally:
             try:
                 if loop.stopped:
@@ -96,7 +96,7 @@ class Scheduler(beat.Scheduler):
     schedule = property(get_schedule, set_schedule)
 
     def add(self, *, name: str, **kwargs: Any) -> Any:
-        """Declare an entry, as one in `beat_schedule`, and return it; the row follows with the beat's next turn.
+        """Declare an entry, as one in `beat_schedule`, and return it; the row follows with the beat's next cycle.
 
         Every beat of the app has to declare the same, in `beat_init` or in `setup_schedule`. A wrong entry is refused
         alone, in the log.

@@ -1,11 +1,11 @@
-"""The steps of a turn, each of which may fail by itself.
+"""The steps of a cycle, each of which may fail by itself.
 
 A step that fails is logged and left out for a pause, which grows while it fails. All others go on: what is due is sent
 even if no job can be judged, say. Nothing is swallowed: the log has the first error of a step at once, and again once
 a minute while it stays the same.
 
 An outage of Postgres, a schema that this beat may not use and a conflict with other beats are not a step's own: these
-errors end the turn.
+errors end the cycle.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class Failure:
 
 
 class Steps:
-    """Runs the steps of one beat's turns.
+    """Runs the steps of one beat's cycles.
 
     Attributes:
         has_failed: whether a step has failed since the last `begin`.
@@ -78,7 +78,7 @@ class Steps:
         self.begin()
 
     def begin(self) -> None:
-        """Begin a turn."""
+        """Begin a cycle."""
         self.has_failed = self.was_busy = False
 
     @property

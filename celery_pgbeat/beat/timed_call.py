@@ -1,4 +1,4 @@
-"""A call that may hang, made in a thread of its own so that the turn does not hang with it."""
+"""A call that may hang, made in a thread of its own so that the cycle does not hang with it."""
 
 from __future__ import annotations
 

@@ -123,8 +123,8 @@ class Wiring:
             observer: in place of the instruments.
             publisher: in place of the beat's own.
             steps: in place of the beat's own.
-            inline: deliver in the thread that makes the turns.
-            look_every: see `LOOK_EVERY`; 0 to look in each turn.
+            inline: deliver in the thread that runs the cycles.
+            look_every: see `LOOK_EVERY`; 0 to look in each cycle.
             stopwatch: what limits the time for planning and deciding, in seconds.
         """
         settings, rules, clock, node = self.settings, self.rules, self.clock, NodeId.mine()

@@ -5,8 +5,9 @@ row returns it to one beat, which reports it: in the log, by the signal, to the 
 is deleted, so the next time is a new alert.
 
 A beat checks only after it has been in contact with the database without a break for `pgbeat_dead_after`. After an
-outage, or a step of the database's clock, every row looks late and every beat dead until they have caught up. The turns
-may not have noticed a step yet. So the statement compares the database's time with the time that the beat assumes.
+outage, or a step of the database's clock, every row looks late and every beat dead until they have caught up. The
+cycles may not have noticed a step yet. So the statement compares the database's time with the time that the beat
+assumes.
 """
 
 from __future__ import annotations

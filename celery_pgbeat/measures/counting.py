@@ -21,7 +21,7 @@ MOST_UNSENT = 50_000  # jobs whose due time is remembered until they are sent
 
 
 class DueAts:
-    """When each unsent job was due. The turns add to it, the delivery takes from it."""
+    """When each unsent job was due. The cycles add to it, the delivery takes from it."""
 
     def __init__(self) -> None:
         self._known: dict[uuid.UUID, datetime] = {}

@@ -53,9 +53,9 @@ class BeatMetrics(Collector):
         yield HistogramMetricFamily("pgbeat_lateness_seconds", meaning, buckets=buckets, sum_value=total)
 
     def _of_this_beat(self) -> Iterator[Metric]:
-        since = self._tally.since_turn()
+        since = self._tally.since_cycle()
         if since is not None:
-            yield GaugeMetricFamily("pgbeat_since_turn_seconds", "Since this beat's last turn that went well.", since)
+            yield GaugeMetricFamily("pgbeat_since_cycle_seconds", "Since this beat's last cycle that went well.", since)
         meaning = "0 while this beat has something to send and does not reach the broker."
         yield GaugeMetricFamily("pgbeat_broker_up", meaning, float(self._tally.broker_up))
 

@@ -121,10 +121,10 @@ class Instruments:
         )
         self._alarm.start()
 
-    def turned(self, *, broker_up: bool) -> None:
-        """Note the end of a turn that succeeded, and whether the broker could be reached."""
+    def cycle_ended(self, *, broker_up: bool) -> None:
+        """Note the end of a cycle that succeeded, and whether the broker could be reached."""
         if self._tally is not None:
-            self._tally.turned(broker_up=broker_up)
+            self._tally.cycle_ended(broker_up=broker_up)
 
     def restart_if_ended(self) -> None:
         """Start again each of their threads that has ended too early."""

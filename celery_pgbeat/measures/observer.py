@@ -3,7 +3,7 @@
 An event tells what Postgres or the broker returned, so what Postgres has not confirmed is never counted. Four of them
 surround what is measured, because a span needs to know how long it took and whether it failed.
 
-The thread that makes the turns, that of the delivery and that of the confirms all call these methods.
+The thread that runs the cycles, that of the delivery and that of the confirms all call these methods.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Observer:
     """
 
     def looked(self) -> None:
-        """The turn has read the pending work. It has submitted all that it had marked before."""
+        """The cycle has read the pending work. It has submitted all that it had marked before."""
 
     def marked(self, rows: Marked, began: int) -> None:
         """Rows were marked or submitted at once, perhaps none."""

@@ -31,7 +31,7 @@ class Outlasting:
         try:
             step()
         except DatabaseUnavailable as error:
-            # The turns log the outage; this line explains why the step has had no effect.
+            # The cycles log the outage; this line explains why the step has had no effect.
             self._logger.debug("%s: %s", self._says, error, extra=self._extra)
         except BaseException as error:  # noqa: BLE001  an error here must not stop the beat
             if time.monotonic() >= self._remind_at:

@@ -50,18 +50,18 @@ class Tick:
         self.ended_at = 0
         self.jobs = 0
         self.unsettled = 0
-        self._turn_is_over = False
+        self._cycle_is_over = False
         self._span: Span | None = span
 
-    def turn_is_over(self) -> None:
-        """Note that its turn has done all it does for it."""
-        self._turn_is_over = True
+    def cycle_is_over(self) -> None:
+        """Note that its cycle has done all it does for it."""
+        self._cycle_is_over = True
         self.settle(0)
 
     def settle(self, jobs: int) -> None:
         """Note that a number of jobs are settled; the last one ends the tick."""
         self.unsettled -= jobs
-        if self._turn_is_over and not self.unsettled:
+        if self._cycle_is_over and not self.unsettled:
             self.end()
 
     def end(self) -> None:
@@ -89,7 +89,7 @@ class Spans:
         self._tracer = trace.get_tracer("celery_pgbeat", __version__)
         self._lock = threading.Lock()
         self._open: deque[Tick] = deque()
-        self._turns: Tick | None = None  # the tick of the turn under way
+        self._current: Tick | None = None  # the tick of the cycle under way
         self._unsettled: dict[uuid.UUID, Unsettled] = {}
 
     def begin(self, name: str, phase: str, began: int, marked_at: datetime | None, counts: Attributes) -> Tick:
@@ -99,18 +99,18 @@ class Spans:
         tick.planned_from = time.time_ns()
         self._phase(tick, phase, began, tick.planned_from, counts)
         with self._lock:
-            self._turns = tick
+            self._current = tick
             self._open.append(tick)
             while len(self._open) > MOST_OPEN:
                 self._give_up(self._open.popleft())
         return tick
 
-    def turn_over(self) -> None:
-        """Note that the turn has finished with the tick that it began."""
+    def end_cycle(self) -> None:
+        """Note that the cycle has finished with the tick that it began."""
         with self._lock:
-            tick, self._turns = self._turns, None
+            tick, self._current = self._current, None
             if tick is not None:
-                tick.turn_is_over()
+                tick.cycle_is_over()
 
     def tick_at(self, marked_at: datetime) -> Tick | None:
         """Return the tick of a mark."""

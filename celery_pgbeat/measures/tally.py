@@ -53,7 +53,7 @@ class Tally:
         self._counts: Counter[str] = Counter()
         self._skipped: Counter[str] = Counter()
         self._lateness = Lateness()
-        self._turned_at: float | None = None
+        self._cycle_ended_at: float | None = None
         self.broker_up = True
 
     def count(self, **counts: int) -> None:
@@ -71,9 +71,9 @@ class Tally:
         with self._lock:
             self._lateness.add(seconds)
 
-    def turned(self, *, broker_up: bool) -> None:
-        """Note the end of a turn."""
-        self._turned_at, self.broker_up = time.monotonic(), broker_up
+    def cycle_ended(self, *, broker_up: bool) -> None:
+        """Note the end of a cycle."""
+        self._cycle_ended_at, self.broker_up = time.monotonic(), broker_up
 
     def counts(self) -> Counter[str]:
         """Return all counts; one that was never added to is 0."""
@@ -90,6 +90,6 @@ class Tally:
         with self._lock:
             return self._lateness.buckets(), self._lateness.total
 
-    def since_turn(self) -> float | None:
-        """Return the seconds since the last turn that succeeded; None before the first."""
-        return None if self._turned_at is None else time.monotonic() - self._turned_at
+    def since_cycle(self) -> float | None:
+        """Return the seconds since the last cycle that succeeded; None before the first."""
+        return None if self._cycle_ended_at is None else time.monotonic() - self._cycle_ended_at

@@ -48,12 +48,12 @@ class Tracing(Observer):
         self._routed = lru_cache(ROUTED)(self._queue_of_task)
 
     def looked(self) -> None:
-        """End the turn's part in the tick before."""
-        self._spans.turn_over()
+        """End the cycle's part in the tick before."""
+        self._spans.end_cycle()
 
     def marked(self, rows: Marked, began: int) -> None:
         """Begin a tick if anything is due, with the jobs that were submitted at once."""
-        self._spans.turn_over()
+        self._spans.end_cycle()
         jobs = {row.job: row.next_run_at for row in rows.at_once}
         if rows.marked_at is not None:
             counts = {"beat": self._beat, "due": len(rows.due) + len(jobs), "at_once": len(jobs)}
@@ -107,7 +107,7 @@ class Tracing(Observer):
 
     def recovered(self, rows: Sequence[Recovered], began: int) -> None:
         """Begin a trace if any job was taken over."""
-        self._spans.turn_over()
+        self._spans.end_cycle()
         if rows:
             jobs: dict[uuid.UUID, datetime | None] = {row.id: None for row in rows if row.reason is None}
             counts = {"beat": self._beat, "recovered": len(jobs), "skipped": len(rows) - len(jobs)}

@@ -21,7 +21,7 @@ class BackfillQueries(BeatStatements):
     ) -> BackfillRow | None:
         """Mark one running backfill that has room for a job, or is to be ended, and read what decides its occurrences.
 
-        `but` names those that are left for a later turn of the beat.
+        `but` names those that are left for a later cycle of the beat.
         """
         rows = self._run(
             "mark_backfill",

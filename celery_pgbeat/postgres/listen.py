@@ -30,7 +30,7 @@ from celery_pgbeat.postgres.engine import create_engine
 logger = logging.getLogger(__name__)
 
 FIRST_PAUSE = 0.5  # seconds before a lost listening connection is made anew
-DEBOUNCE = 0.05  # seconds between two notifications that end a wait: ten thousand edits must not cause as many turns
+DEBOUNCE = 0.05  # seconds between two notifications that end a wait: ten thousand edits must not cause as many cycles
 DRAINED_WITHIN = 0.1  # seconds that reading notifications may take at a time; some 10 MB
 FLOOD_PAUSE = 2.0  # seconds without a listening connection after a flood; polling finds what is due meanwhile
 FLOOD_LOGGED_EVERY = 60.0  # seconds between two lines about floods

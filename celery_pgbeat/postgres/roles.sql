@@ -85,11 +85,11 @@ grant select on {schema}.blackout, {schema}.overdue to {beat};
 grant select on {schema}.task_group to {beat};
 grant update (state, paused, pause_reason, next_turn_at, last_served) on {schema}.task_group to {beat};
 grant select, insert, update, delete on {schema}.group_failure to {beat};
-grant select, insert, delete on {schema}.group_turn to {beat};
-grant update (held) on {schema}.group_turn to {beat};  -- a lock on a row needs the right to change a column
+grant select, insert, delete on {schema}.group_to_check to {beat};
+grant update (seen) on {schema}.group_to_check to {beat};  -- a lock on a row needs the right to change a column
 grant select on {schema}.dependency to {beat};
-grant select, insert, delete on {schema}.dependency_turn to {beat};
-grant update (upstream) on {schema}.dependency_turn to {beat};  -- likewise
+grant select, insert, delete on {schema}.dependency_to_check to {beat};
+grant update (upstream) on {schema}.dependency_to_check to {beat};  -- likewise
 grant select, insert, update, delete on {schema}.declaration to {beat};
 grant select, insert, update on {schema}.declaration_in_force to {beat};
 grant select, insert, update, delete on {schema}.alert, {schema}.refused_declaration, {schema}.app to {beat};
@@ -108,8 +108,8 @@ grant update (schedule, timezone, anchor, enabled, pause_reason, paused_by, paus
 grant select, insert, update on {schema}.periodic_task_state to {worker};
 grant select on {schema}.task_group, {schema}.dependency, {schema}.app to {worker};
 grant insert on {schema}.group_failure to {worker};
-grant insert (group_name) on {schema}.group_turn to {worker};
-grant insert (upstream, downstream) on {schema}.dependency_turn to {worker};
+grant insert (group_name) on {schema}.group_to_check to {worker};
+grant insert (upstream, downstream) on {schema}.dependency_to_check to {worker};
 grant select, insert, delete on {schema}.active_job to {worker};
 grant update (state, exclusive, slot, waits_for, waited, run, attempt, attempt_at, started_at, busy_until, check_at,
         token, worker, error, marked_by, marked_at, due_by)
@@ -135,8 +135,8 @@ grant insert ({insert_by_author}),
 grant insert, update, delete on {schema}.blackout to {author};
 grant insert ({group}), update ({group}), delete on {schema}.task_group to {author};
 grant update (retried), delete on {schema}.group_failure to {author};
-grant insert (group_name) on {schema}.group_turn to {author};
-grant insert (upstream, downstream) on {schema}.dependency_turn to {author};
+grant insert (group_name) on {schema}.group_to_check to {author};
+grant insert (upstream, downstream) on {schema}.dependency_to_check to {author};
 
 -- The reader: reads the state of everything. Arguments, options and messages may hold private data, so they are left
 -- out. So is the token of a job's start.
@@ -169,7 +169,7 @@ end
 $$;
 
 grant execute on function {schema}.make_days(int), {schema}.prune(interval), {schema}.prune_changes(interval, int),
-    {schema}.turn_of_one(text) to {beat};
+    {schema}.try_lock(text) to {beat};
 grant execute on function {schema}.is_backfilled(text[]) to {beat}, {worker};
 grant execute on function {schema}.trigger(text, boolean, jsonb, jsonb), {schema}.trigger_many(jsonb, boolean),
     {schema}.backfill(text, timestamptz, timestamptz, text, int), {schema}.backfill(text, date, date, text, int),

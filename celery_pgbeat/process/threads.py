@@ -2,8 +2,8 @@
 
 Python prints nothing when a SystemExit ends a thread, and whatever waits for such a thread waits forever. A time
 limit, a cancelled coroutine or a user's own `sys.exit` may raise one anywhere. So each lasting thread of a beat keeps
-the error that ended it, and another thread starts it again: the turns check all other threads, and Celery's thread
-checks the turns.
+the error that ended it, and another thread starts it again: the cycles check all other threads, and Celery's thread
+checks the cycles.
 """
 
 from __future__ import annotations

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 BEAT, WORKER = "pgbeat-test", "pgbeat-test-worker"
 MOST_INSTANTS = 10_000  # at which one `run_until` ticks: some minutes of a machine's time
-MOST_TURNS = 10_000  # at one instant; each of them handles a whole batch
+MOST_CYCLES = 10_000  # at one instant; each of them handles a whole batch
 MOST_JOBS = 10_000  # read at once
 FOREVER = timedelta(days=36_500)  # how long a worker counts as alive unless the test lets it die
 AFTER_HARD_LIMIT = timedelta(seconds=30)
@@ -164,7 +164,7 @@ class PgBeatTest(Assertions):
         if self._only is not None:
             self._pause_others(wiring.code.names, self._only)
         queries = BeatQueries(self._place.database, BEAT, self._settings.lease)
-        # Looks in each turn: real time decides nothing here.
+        # Looks in each cycle: real time decides nothing here.
         steps = StrictSteps(self._place.database)
         beat = wiring.open(queries, observer=self._recorder, steps=steps, inline=True, look_every=0.0)
         beat.tracking.workers_track = True
@@ -180,7 +180,7 @@ class PgBeatTest(Assertions):
     def tick(self) -> list[Sent]:
         """Do all that a beat does at this instant; return what was sent.
 
-        The dispatcher's own turns: mark, plan, submit, publish (into the list), confirm; and recover, release, judge.
+        The dispatcher's own cycles: mark, plan, submit, publish (into the list), confirm; and recover, release, judge.
 
         Raises:
             DatabaseUnavailable: Postgres is out of reach.
@@ -194,7 +194,7 @@ class PgBeatTest(Assertions):
         before = len(self._sent)
         done = before
         while True:
-            self._turn_until_rest()
+            self._run_until_rest()
             fresh = self._sent[done:]
             if not fresh or not self._finishing:
                 return self._sent[before:]
@@ -330,11 +330,11 @@ class PgBeatTest(Assertions):
             raise LookupError(f"only: the code declares no {absent}, but {there}")
         self.beat.pause_many(set(declared) - set(only), reason="not in `only`, the rows of this test")
 
-    def _turn_until_rest(self) -> None:
-        for _ in range(MOST_TURNS):
-            if self._dispatcher.turn() > 0:
+    def _run_until_rest(self) -> None:
+        for _ in range(MOST_CYCLES):
+            if self._dispatcher.run_cycle() > 0:
                 return
-        raise RuntimeError(f"after {MOST_TURNS} turns there is still something to do at {self.now.isoformat()}")
+        raise RuntimeError(f"after {MOST_CYCLES} cycles there is still something to do at {self.now.isoformat()}")
 
     def _succeed(self, sent: Sent) -> None:
         """Let a job run and succeed, if its guard allows it."""

@@ -206,7 +206,7 @@ def test_p10_a_statement_that_fails_each_time_keeps_nothing_else_from_being_done
         "create or replace function pgbeat.settle_downstream(most int default 1000) returns int language plpgsql as "
         f"$$ begin raise exception 'it fails' using errcode = '{code}'; end $$",
     )
-    sql(cluster.database, "insert into pgbeat.dependency_turn (downstream) values ('a')")
+    sql(cluster.database, "insert into pgbeat.dependency_to_check (downstream) values ('a')")
     insert_many(cluster.database, 3)
     cluster.settings = {"pgbeat_poll": 0.5}
 

@@ -134,7 +134,7 @@ def test_prometheus_reads_metrics_of_the_beat_and_of_the_cluster(cluster: Cluste
     assert (1, 1, 1, 0) == tuple(found[f"pgbeat_{name}"] for name in ("database_up", "broker_up", "beats", "overdue"))
     assert found["pgbeat_lateness_seconds_count"] == found["pgbeat_sent_total"]
     assert found["pgbeat_lateness_seconds_bucket 5.0"] > 0.9 * found["pgbeat_sent_total"]
-    assert found["pgbeat_since_turn_seconds"] < 10
+    assert found["pgbeat_since_cycle_seconds"] < 10
     assert found["pgbeat_skipped_total not_allowed"] >= 3
     assert "pgbeat_active_jobs sent" in found
 

@@ -143,13 +143,13 @@ def test_a_tick_raises_nothing_while_the_database_is_away() -> None:
     assert scheduler.tick() == scheduler.max_interval
 
 
-def test_a_failing_turn_is_logged_and_the_beat_goes_on(cluster: Cluster) -> None:
+def test_a_failing_cycle_is_logged_and_the_beat_goes_on(cluster: Cluster) -> None:
     beat = cluster.beat(
         inject=[Fault("celery_pgbeat.postgres.beat_queries:BeatQueries.mark_or_submit", "raise", "before")]
     )
     insert(cluster.database, "a", next_run_at="2026-01-01T00:00:00Z", schedule=None)
 
-    eventually(lambda: broker.depth(cluster.broker) == 1, 10, "the next turn sends it")
+    eventually(lambda: broker.depth(cluster.broker) == 1, 10, "the next cycle sends it")
     assert "The step 'submit due rows' failed, the others go on: " in beat.log
     assert beat.is_running()
 
@@ -177,7 +177,7 @@ def test_a_signal_in_the_middle_of_a_tick_completes_the_batch_and_releases_the_o
     }
 
 
-def test_a_turn_that_hangs_delays_neither_the_end_of_the_beat_nor_the_other_beats(cluster: Cluster) -> None:
+def test_a_cycle_that_hangs_delays_neither_the_end_of_the_beat_nor_the_other_beats(cluster: Cluster) -> None:
     insert(cluster.database, "held", next_run_at="2026-01-01T00:00:00Z", schedule=None)
     beat = cluster.beat(
         settings={"pgbeat_lease": 120},
@@ -409,7 +409,7 @@ def test_each_public_name_of_celerys_scheduler_is_accounted_for() -> None:
     assert OURS["declares"] | OURS["its own way"] <= vars(Scheduler).keys()
 
 
-def test_the_methods_that_celery_calls_without_a_turn_work(migrated_database: str) -> None:
+def test_the_methods_that_celery_calls_without_a_cycle_work(migrated_database: str) -> None:
     app = app_of(pgbeat_url=migrated_database, beat_sync_every=2)
     sent: list[dict[str, Any]] = []
 

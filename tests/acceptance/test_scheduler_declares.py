@@ -64,7 +64,7 @@ def enabled(url: str) -> set[str]:
 
 
 def written(url: str, scheduler: Scheduler, expected: set[str]) -> None:
-    """Have turns made until these rows are enabled, and no others."""
+    """Have cycles run until these rows are enabled, and no others."""
 
     def are_written() -> bool:
         scheduler.tick()
@@ -73,7 +73,7 @@ def written(url: str, scheduler: Scheduler, expected: set[str]) -> None:
     eventually(are_written, 20, f"{expected} are enabled")
 
 
-def test_an_entry_added_before_the_first_turn_becomes_a_row_of_the_code(make: Make, migrated_database: str) -> None:
+def test_an_entry_added_before_the_first_cycle_becomes_a_row_of_the_code(make: Make, migrated_database: str) -> None:
     scheduler = make({"a": DAILY})
 
     entry = scheduler.add(name="b", task="shop.sync", schedule=timedelta(minutes=5), args=(1,), kwargs={"x": 2})
@@ -95,7 +95,7 @@ def test_an_entry_added_before_the_first_turn_becomes_a_row_of_the_code(make: Ma
     assert {"a"} == set(scheduler.app.conf.beat_schedule)
 
 
-def test_an_entry_added_to_a_working_beat_is_synced_with_its_next_turn(make: Make, migrated_database: str) -> None:
+def test_an_entry_added_to_a_working_beat_is_synced_with_its_next_cycle(make: Make, migrated_database: str) -> None:
     scheduler = make({"a": DAILY})
     written(migrated_database, scheduler, {"a"})
 

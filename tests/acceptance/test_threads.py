@@ -148,7 +148,7 @@ def test_a_thread_of_a_beat_that_ends_is_logged_and_started_again(
     assert record.exc_info or name == "pgbeat-metrics"  # which its library has started
 
 
-def test_the_thread_that_runs_the_turns_is_started_again_by_celerys_next_tick(
+def test_the_thread_that_runs_the_cycles_is_started_again_by_celerys_next_tick(
     beat: Beat, migrated_database: str, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     caplog.set_level(logging.ERROR, logger="celery_pgbeat.process.threads")
@@ -171,14 +171,14 @@ def test_the_thread_that_runs_the_turns_is_started_again_by_celerys_next_tick(
 
 
 class Stopped:
-    """A loop whose turn a signal interrupts."""
+    """A loop whose cycle a signal interrupts."""
 
     def __init__(self, scheduler: Scheduler) -> None:
         self.calls: list[str] = []
         self.stopped = False
         self._scheduler = scheduler
 
-    def turn(self) -> None:
+    def run_cycle(self) -> None:
         """Run the signal handler of Celery, which may raise its SystemExit elsewhere."""
         self._scheduler.close()
         self.calls.append("the handler returned")

@@ -144,7 +144,7 @@ def test_a_beat_that_celerys_instrumentation_also_traces_sends_one_trace(traces:
     assert len({parent(span) for span in applied.values()}) == len(applied)
 
 
-def test_a_job_that_a_later_turn_sends_is_linked_to_that_turn(traces: Traces) -> None:
+def test_a_job_that_a_later_cycle_sends_is_linked_to_that_cycle(traces: Traces) -> None:
     insert(traces.cluster.database, "by hand", "every 1d")
     traces.worker()
     traces.beat()

@@ -37,7 +37,7 @@ def samples() -> dict[str, set[str]]:
     tally = Tally()
     tally.skip({"overlap": 1})
     tally.late([1.0])
-    tally.turned(broker_up=True)
+    tally.cycle_ended(broker_up=True)
     found: dict[str, set[str]] = {}
     for family in BeatMetrics(tally, OneReading()).collect():
         for sample in family.samples:

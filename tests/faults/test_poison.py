@@ -229,4 +229,4 @@ def test_jobs_with_values_at_the_ends_of_their_ranges_delay_no_other_row(cluster
         account = load.settle(tap)
 
     proven(account, Limits(late={99: within(0.5)}))
-    assert [] == [line for beat in running for line in beat.log.splitlines() if "A turn failed" in line]
+    assert [] == [line for beat in running for line in beat.log.splitlines() if "A cycle failed" in line]

@@ -23,7 +23,7 @@ from tests.harness.wait import eventually
 pytestmark = MARKS
 
 ROWS = 20
-WELL_AFTER = 20  # seconds: the longest pause between two probes, the wait for a row to try, and a turn or two
+WELL_AFTER = 20  # seconds: the longest pause between two probes, the wait for a row to try, and a cycle or two
 OFTEN = {
     "pgbeat_lease": 2,
     "pgbeat_poll": 0.5,
@@ -81,7 +81,7 @@ EACH = [
 
 
 def lines_about_the_broker(running: list[Beat]) -> list[str]:
-    words = ("The broker", "A turn failed", "A batch failed", "was not sent")
+    words = ("The broker", "A cycle failed", "A batch failed", "was not sent")
     return [line for beat in running for line in beat.log.splitlines() if any(word in line for word in words)]
 
 

@@ -68,8 +68,8 @@ class Desk:
         tracking: Any = SimpleNamespace(full_acts_as=lambda: "full")
         self._backfiller = Backfiller(store, delivery, tracking, Settings(**settings), RULES)
 
-    def turn(self) -> bool:
-        return self._backfiller.turn([])
+    def run_cycle(self) -> bool:
+        return self._backfiller.run_cycle([])
 
     def _deliver(self, orders: Any, _lease_ends: float) -> None:
         self.sent += [order.id for order in orders]
@@ -189,7 +189,7 @@ def test_occurrences_from_before_the_row_was_made_go_out_oldest_first_as_jobs_of
     before = hourly.session.task("nightly")
     backfill = ask(hourly, 1, 5, max_active=2)
 
-    assert desk.turn()
+    assert desk.run_cycle()
 
     first, second = jobs(hourly)
     assert hours(1, 2) == [first["scheduled_for"], second["scheduled_for"]]
@@ -208,10 +208,10 @@ def test_never_more_are_under_way_than_max_active_and_each_end_makes_room(hourly
     backfill = ask(hourly, 1, 5, max_active=2)
     most = 0
     while stored(hourly, backfill)["state"] == "running":
-        assert desk.turn()
+        assert desk.run_cycle()
         most = max(most, len(jobs(hourly)))
         assert not desk.store.look().backfills
-        assert not desk.turn()
+        assert not desk.run_cycle()
         end_job(hourly, jobs(hourly)[0]["id"])
 
     assert 2 == most
@@ -224,10 +224,10 @@ def test_the_end_of_a_job_wakes_the_beats_while_there_is_more_to_do_and_not_afte
     hourly: Situation, desk: Desk
 ) -> None:
     ask(hourly, 1, 2)
-    assert desk.turn()
+    assert desk.run_cycle()
     assert hourly.session.notified_by(lambda: end_job(hourly, jobs(hourly)[0]["id"]))
 
-    assert desk.turn()
+    assert desk.run_cycle()
     assert not hourly.session.notified_by(lambda: end_job(hourly, jobs(hourly)[0]["id"]))
 
 
@@ -250,7 +250,7 @@ def test_a_mode_asks_what_became_of_each_occurrence(
     hourly.session.rows("update pgbeat.periodic_task set overlap = 'allow'")
     backfill = ask(hourly, 1, 8, mode=mode, max_active=10)
 
-    assert desk.turn()
+    assert desk.run_cycle()
 
     assert hours(*wanted) == [job["scheduled_for"] for job in jobs(hourly)]
     done = stored(hourly, backfill)
@@ -261,7 +261,7 @@ def test_a_manual_job_of_that_instant_is_not_the_occurrence(hourly: Situation, d
     hourly.final("succeeded", hours(1)[0], origin="manual")
     ask(hourly, 1, 1)
 
-    assert desk.turn()
+    assert desk.run_cycle()
     assert hours(1) == [job["scheduled_for"] for job in jobs(hourly)]
 
 
@@ -280,11 +280,11 @@ def test_a_long_history_is_passed_over_in_bounded_steps_without_touching_the_row
     backfill = ask(hourly, 0, 0, since=since, until=NOON - timedelta(minutes=1), max_active=5)
     before = hourly.session.row("select xmin::text as version from pgbeat.periodic_task")
 
-    assert desk.turn()
+    assert desk.run_cycle()
     assert (3, HISTORY_PAGE) == tuple(stored(hourly, backfill)[column] for column in ("submitted", "skipped"))
     version = hourly.session.row("select xmin::text as version from pgbeat.periodic_task")
     assert before != version
-    assert desk.turn()
+    assert desk.run_cycle()
     done = stored(hourly, backfill)
     assert ("finished", count + 3, 3, count) == tuple(
         done[column] for column in ("state", "total", "submitted", "skipped")
@@ -335,7 +335,7 @@ def test_a_paused_a_finished_and_a_blacked_out_row_are_filled(situation: Situati
     for name in ("paused", "finished", "dark"):
         ask(situation, 1, 1, name)
 
-    assert [True, True, True, False] == [desk.turn() for _ in range(4)]
+    assert [True, True, True, False] == [desk.run_cycle() for _ in range(4)]
 
     assert {("paused", *hours(1)), ("finished", *hours(1)), ("dark", *hours(1))} == {
         (job["periodic_task"], job["scheduled_for"]) for job in jobs(situation)
@@ -354,20 +354,20 @@ def test_what_the_ordinary_way_has_still_to_decide_is_left_to_it_and_then_judged
     hourly.session.rows("update pgbeat.periodic_task set next_run_at = %s, enabled = true", due)
     backfill = ask(hourly, 1, 5, max_active=10)
 
-    assert desk.turn()
+    assert desk.run_cycle()
     assert hours(1, 2) == [job["scheduled_for"] for job in jobs(hourly)]
     row = stored(hourly, backfill)
     assert (5, due, "running") == (row["total"], row["next_at"], row["state"])
     for job in jobs(hourly):
         end_job(hourly, job["id"])
     assert not store.look().backfills
-    assert not desk.turn()
+    assert not desk.run_cycle()
 
     (tick,) = store.mark(10)
     assert store.submit_free([decided(tick, next_run_at=NOON + HOUR)], "UTC")
     end_job(hourly, store.database.execute("select id from pgbeat.active_job")[0][0])
     assert store.look().backfills
-    assert desk.turn()
+    assert desk.run_cycle()
     assert hours(4, 5) == [job["scheduled_for"] for job in jobs(hourly)]
     done = stored(hourly, backfill)
     assert ("finished", 4, 1) == (done["state"], done["submitted"], done["skipped"])
@@ -376,10 +376,10 @@ def test_what_the_ordinary_way_has_still_to_decide_is_left_to_it_and_then_judged
 def test_a_pause_leaves_nothing_to_the_ordinary_way(hourly: Situation, desk: Desk) -> None:
     hourly.session.rows("update pgbeat.periodic_task set next_run_at = %s", hours(3)[0])
     ask(hourly, 1, 5, max_active=10)
-    assert desk.turn()
+    assert desk.run_cycle()
     hourly.session.rows("select pgbeat.pause('nightly')")
 
-    assert desk.turn()
+    assert desk.run_cycle()
     assert hours(1, 2, 3, 4, 5) == [job["scheduled_for"] for job in jobs(hourly)]
 
 
@@ -391,7 +391,7 @@ def test_what_came_after_the_end_of_a_pause_that_has_run_out_is_left_to_the_resu
     hourly.clock.advance(4 * HOUR)
     backfill = ask(hourly, 0, 0, since=NOON, until=NOON + 4 * HOUR, max_active=10)
 
-    assert desk.turn()
+    assert desk.run_cycle()
 
     assert [NOON, NOON + HOUR] == [job["scheduled_for"] for job in jobs(hourly)]
     hourly.session.rows("select pgbeat.resume('nightly')")
@@ -409,11 +409,11 @@ def test_what_a_window_holds_back_is_left_to_a_paused_row_while_a_resume_would_b
     situation.session.rows("select pgbeat.pause('nightly')")
     ask(situation, 1, 3, max_active=10)
 
-    assert desk.turn()
+    assert desk.run_cycle()
     assert hours(1) == [job["scheduled_for"] for job in jobs(situation)]
     assert not desk.store.look().backfills
     situation.clock.advance(HOUR)
-    assert desk.turn()
+    assert desk.run_cycle()
     assert hours(1, 2, 3) == [job["scheduled_for"] for job in jobs(situation)]
 
 
@@ -424,7 +424,7 @@ def test_a_row_that_is_to_be_planned_is_filled_up_to_where_its_planning_begins(
     situation.clock.stand_at(NOON + 2 * HOUR)
     ask(situation, 1, 1, until=NOON + 2 * HOUR, since=NOON - HOUR, max_active=10)
 
-    assert desk.turn()
+    assert desk.run_cycle()
     assert [NOON - HOUR, NOON] == [job["scheduled_for"] for job in jobs(situation)]
 
 
@@ -437,17 +437,17 @@ def test_nothing_starts_beside_another_job_of_the_row_unless_overlap_is_allow(
     ask(hourly, 1, 2, max_active=2)
 
     assert expected is desk.store.look().backfills
-    assert expected is desk.turn()
+    assert expected is desk.run_cycle()
     assert (2 if expected else 0) == len(jobs(hourly))
 
     assert expected is not hourly.session.notified_by(lambda: end_job(hourly, uuid.UUID(int=1)))
-    assert desk.turn() is not expected
+    assert desk.run_cycle() is not expected
     assert 2 == len(jobs(hourly))
 
 
 def test_a_tick_that_finds_a_backfill_s_job_is_decided_by_overlap(hourly: Situation, desk: Desk) -> None:
     ask(hourly, 1, 2)
-    assert desk.turn()
+    assert desk.run_cycle()
     (job,) = jobs(hourly)
     hourly.session.rows("update pgbeat.periodic_task set next_run_at = pgbeat.now()")
     rows = desk.store.mark(10)
@@ -465,18 +465,18 @@ def test_under_buffer_one_each_tick_waits_for_one_job_of_a_backfill_and_goes_bef
     hourly.session.rows("update pgbeat.periodic_task set overlap = 'buffer_one'")
     backfill = ask(hourly, 1, 3)
     for hour in (1, 2, 3):
-        assert desk.turn()
+        assert desk.run_cycle()
         hourly.clock.advance(HOUR)
         (tick,) = store.mark(10)
         (answer,) = store.submit([decided(tick)], "UTC", True, True)
         assert (True, True) == (answer.made, answer.waits)
-        assert not desk.turn()
+        assert not desk.run_cycle()
 
         end_job(hourly, jobs(hourly)[0]["id"])
         assert not store.look().backfills
         (sent,) = store.recover(10, HOUR)
         assert ("schedule", NOON + hour * HOUR, None) == (sent.origin, sent.scheduled_for, sent.reason)
-        assert not desk.turn()
+        assert not desk.run_cycle()
         end_job(hourly, sent.id)
 
     assert ("finished", 3) == (stored(hourly, backfill)["state"], len(desk.sent))
@@ -484,14 +484,14 @@ def test_under_buffer_one_each_tick_waits_for_one_job_of_a_backfill_and_goes_bef
 
 def test_the_index_that_is_the_overlap_rule_knows_of_a_backfill(hourly: Situation, desk: Desk) -> None:
     ask(hourly, 1, 3, max_active=2)
-    assert desk.turn()
+    assert desk.run_cycle()
 
     assert [True, False] == [job["exclusive"] for job in jobs(hourly)]
     hourly_job = {"id": str(uuid.uuid4()), "scheduled_for": NOON, "state": "sent"}
     with pytest.raises(Exception, match="job_one_at_a_time"):
         hourly.job(**hourly_job)
     end_job(hourly, jobs(hourly)[0]["id"])
-    assert desk.turn()
+    assert desk.run_cycle()
     assert [False, True] == [job["exclusive"] for job in jobs(hourly)]
 
 
@@ -503,7 +503,7 @@ def test_a_submit_takes_the_mark_of_a_tick_off_so_that_it_changes_nothing(
     other = beat(migrated_database, "beat-b")
     (tick,) = other.mark(10)
 
-    assert desk.turn()
+    assert desk.run_cycle()
 
     assert [] == other.submit_free([decided(tick)], "UTC")
     assert [] == other.submit([decided(tick)], "UTC", True, True)
@@ -606,7 +606,7 @@ def test_a_job_that_a_dead_beat_left_is_sent_again_although_the_row_is_paused_an
     hourly: Situation, desk: Desk, migrated_database: str
 ) -> None:
     ask(hourly, 1, 2)
-    assert desk.turn()
+    assert desk.run_cycle()
     hourly.session.rows("update pgbeat.periodic_task set catchup = 'none', catchup_window = '1 minute'")
     hourly.session.rows("select pgbeat.pause('nightly')")
     hourly.clock.advance(LEASE + timedelta(seconds=1))
@@ -621,7 +621,7 @@ def test_a_job_that_a_dead_beat_left_is_sent_again_although_the_row_is_paused_an
 
 def test_a_cancelled_backfill_drops_what_is_undecided_and_leaves_its_jobs(hourly: Situation, desk: Desk) -> None:
     backfill = ask(hourly, 1, 5, max_active=2)
-    assert desk.turn()
+    assert desk.run_cycle()
 
     row = hourly.session.row("select * from pgbeat.cancel_backfill(%s)", backfill)
 
@@ -629,7 +629,7 @@ def test_a_cancelled_backfill_drops_what_is_undecided_and_leaves_its_jobs(hourly
     assert 2 == len(jobs(hourly))
     end_job(hourly, jobs(hourly)[0]["id"])
     assert not desk.store.look().backfills
-    assert not desk.turn()
+    assert not desk.run_cycle()
 
 
 def test_a_cancel_between_mark_and_submit_holds(hourly: Situation, store: BeatQueries) -> None:
@@ -643,7 +643,7 @@ def test_a_cancel_between_mark_and_submit_holds(hourly: Situation, store: BeatQu
 
 def test_what_is_over_cannot_be_cancelled_and_what_is_unknown_neither(hourly: Situation, desk: Desk) -> None:
     backfill = ask(hourly, 1, 1)
-    assert desk.turn()
+    assert desk.run_cycle()
 
     over = hourly.session.refusal("select pgbeat.cancel_backfill(%s)", backfill)
     unknown = hourly.session.refusal("select pgbeat.cancel_backfill(%s)", str(uuid.UUID(int=7)))
@@ -678,11 +678,11 @@ def test_a_backfill_that_cannot_go_on_ends_and_says_why(
 ) -> None:
     desk = Desk(store, allowed_tasks=("app.*",))
     backfill = ask(hourly, 1, 3)
-    assert desk.turn()
+    assert desk.run_cycle()
     end_job(hourly, jobs(hourly)[0]["id"])
     hourly.session.rows(change)
 
-    assert desk.turn()
+    assert desk.run_cycle()
 
     row = stored(hourly, backfill)
     assert ("cancelled", problem, 1) == (row["state"], row["problem"], row["submitted"])
@@ -694,21 +694,21 @@ def test_what_an_older_package_cannot_read_is_left_to_a_newer_one(hourly: Situat
     hourly.session.rows("update pgbeat.periodic_task set schedule = 'every 100ms'")
     hourly.session.rows("update pgbeat.schema_version set version = version + 1")
 
-    assert not desk.turn()
+    assert not desk.run_cycle()
     assert "running" == stored(hourly, backfill)["state"]
 
 
 def test_a_range_without_an_occurrence_is_finished_at_once(hourly: Situation, desk: Desk) -> None:
     backfill = ask(hourly, 1, 1, since=hours(1)[0] + timedelta(minutes=1), until=hours(1)[0] + timedelta(minutes=2))
 
-    assert desk.turn()
+    assert desk.run_cycle()
     row = stored(hourly, backfill)
     assert ("finished", 0, 0) == (row["state"], row["total"], row["submitted"])
 
 
 def test_backfills_that_are_over_are_kept_for_the_retention(hourly: Situation, desk: Desk) -> None:
     finished = ask(hourly, 1, 1)
-    assert desk.turn()
+    assert desk.run_cycle()
     running = ask(hourly, 1, 3, mode="all")
     hourly.session.rows("update pgbeat.backfill set created_at = %s", NOON - timedelta(days=400))
     hourly.session.rows("update pgbeat.backfill set finished_at = %s where id = %s", NOON - timedelta(days=8), finished)
@@ -733,14 +733,14 @@ def test_a_lost_job_keeps_its_backfill_and_starts_late_only_where_no_other_of_it
         lost = hourly.session.value("select restart_data ->> 'backfill' from pgbeat.finished_job where id = %s", job)
         assert backfill == lost
         if len(desk.sent) > 1:
-            assert desk.turn()
+            assert desk.run_cycle()
         return WorkerQueries(store.database).start_lost(Start(job, 0, 0, uuid.uuid4(), "w"), timedelta(seconds=30))
 
-    assert desk.turn()
+    assert desk.run_cycle()
     assert lose_and_start_late()
     assert backfill == jobs(hourly)[0]["backfill"]
     end_job(hourly, jobs(hourly)[0]["id"])
-    assert desk.turn()
+    assert desk.run_cycle()
     assert not lose_and_start_late()
 
 
@@ -748,7 +748,7 @@ def test_a_job_of_a_backfill_does_not_wait_for_min_gap(hourly: Situation, desk: 
     hourly.session.rows("update pgbeat.periodic_task set min_gap = '1 hour'")
     hourly.session.rows("insert into pgbeat.periodic_task_state values ('nightly', pgbeat.now())")
     ask(hourly, 1, 1)
-    assert desk.turn()
+    assert desk.run_cycle()
 
     start = Start(desk.sent[0], 0, 0, uuid.uuid4(), "w")
     assert WorkerQueries(store.database).start_spaced(start, timedelta(seconds=30)) is True
@@ -759,7 +759,7 @@ def test_a_lazy_row_is_filled_by_a_beat_that_declares_it(hourly: Situation, desk
     ask(hourly, 1, 1)
 
     assert not store.look().backfills
-    assert not desk.turn()
+    assert not desk.run_cycle()
     assert store.look(["nightly"]).backfills
     assert store.mark_backfill("UTC", ["nightly"]) is not None
 
@@ -780,7 +780,7 @@ def test_a_step_says_what_it_has_decided(hourly: Situation, store: BeatQueries) 
 def test_the_total_follows_an_edit_of_the_schedule_so_that_the_figures_add_up(hourly: Situation, desk: Desk) -> None:
     hourly.final("succeeded", hours(5)[0])
     backfill = ask(hourly, 1, 6, max_active=2)
-    assert desk.turn()
+    assert desk.run_cycle()
     assert 6 == stored(hourly, backfill)["total"]
     hourly.session.rows("update pgbeat.periodic_task set schedule = '0,30 * * * *'")
 
@@ -788,7 +788,7 @@ def test_the_total_follows_an_edit_of_the_schedule_so_that_the_figures_add_up(ho
     while stored(hourly, backfill)["state"] == "running":
         for job in jobs(hourly):
             end_job(hourly, job["id"])
-        assert desk.turn()
+        assert desk.run_cycle()
         totals.append(stored(hourly, backfill)["total"])
 
     done = stored(hourly, backfill)
@@ -804,7 +804,7 @@ def test_what_the_sun_does_in_a_thousand_years_is_not_counted_before_it_is_fille
     backfill = ask(hourly, 1, 6, since=NOON - timedelta(days=365_000))
 
     begun = time.process_time()
-    assert desk.turn()
+    assert desk.run_cycle()
 
     assert time.process_time() - begun < 5, "to count them takes half a minute"
     assert 365_000 >= stored(hourly, backfill)["total"] > 364_000
@@ -812,13 +812,13 @@ def test_what_the_sun_does_in_a_thousand_years_is_not_counted_before_it_is_fille
 
 def test_the_figures_add_up_where_an_edit_leaves_the_next_occurrence_as_it_was(hourly: Situation, desk: Desk) -> None:
     backfill = ask(hourly, 1, 6)
-    assert desk.turn()
+    assert desk.run_cycle()
     hourly.session.rows("update pgbeat.periodic_task set schedule = '0 2,6 * * *'")
 
     while stored(hourly, backfill)["state"] == "running":
         for job in jobs(hourly):
             end_job(hourly, job["id"])
-        assert desk.turn()
+        assert desk.run_cycle()
 
     done = stored(hourly, backfill)
     assert (3, 3, 0) == (done["total"], done["submitted"], done["skipped"])
@@ -865,7 +865,7 @@ def test_the_jobs_of_a_row_whose_group_has_a_limit_wait_for_slots(
     situation.plan(group_name="g")
     made = ask(situation, 1, 3, max_active=2)
 
-    assert desk.turn()
+    assert desk.run_cycle()
 
     assert [("buffered", "slot", None)] * 2 == [
         (job["state"], job["waits_for"], job["slot"]) for job in jobs(situation)
@@ -884,7 +884,7 @@ def test_a_row_of_a_paused_group_is_filled_up_to_now(situation: Situation, desk:
     ask(situation, 1, 3)
 
     for _ in range(3):
-        assert desk.turn()
+        assert desk.run_cycle()
         end_job(situation, jobs(situation)[0]["id"])
 
     assert "finished" == situation.session.value("select state from pgbeat.backfill")
@@ -894,6 +894,6 @@ def test_the_arguments_of_a_sensitive_row_stay_so(situation: Situation, store: B
     situation.plan(sensitive=True)
     ask(situation, 1, 1)
 
-    assert desk.turn()
+    assert desk.run_cycle()
 
     assert jobs(situation)[0]["message"]["sensitive"] is True

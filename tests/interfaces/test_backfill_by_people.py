@@ -61,7 +61,7 @@ def test_a_backfill_is_shown_in_its_present_state(beat: PgBeat, hourly: Situatio
         )
         == made
     )
-    assert desk.turn()
+    assert desk.run_cycle()
     end_job(hourly, jobs(hourly)[0]["id"])
     (now,) = beat.backfills("nightly")
     assert (made.id, 5, 2, 1, "running") == (now.id, now.total, now.submitted, now.active, now.state)
@@ -147,7 +147,7 @@ def test_a_dry_run_says_what_the_beats_then_do(
     assert hours(0)[0] == told.history_since
     assert [] == beat.backfills()
     beat.backfill("nightly", since, until, mode, 1000)
-    assert desk.turn()
+    assert desk.run_cycle()
     (made,) = beat.backfills()
     assert (told.total, told.to_submit, told.skipped) == (made.total, made.submitted, made.skipped)
     assert list(told.first) == [job["scheduled_for"] for job in jobs(hourly)][: len(told.first)]
@@ -184,7 +184,7 @@ def test_a_range_is_filled_from_the_shell(run: Run, hourly: Situation, desk: Des
     (row,) = hourly.session.rows("select * from pgbeat.backfill")
     assert (0, f"Started a backfill of 'nightly': {row['id']}\n") == (begun.exit_code, begun.stdout)
     assert (*hours(1, 5), "all", 2) == tuple(row[column] for column in ("since", "until", "mode", "max_active"))
-    assert desk.turn()
+    assert desk.run_cycle()
     heading, line = run("backfill", "list", "nightly").stdout.splitlines()
     assert ["BACKFILL", "PERIODIC", "TASK"] == heading.split()[:3]
     assert line.split()[1:7] == ["nightly", "running", "2", "of", "5", "2"]
@@ -237,10 +237,10 @@ def test_more_than_a_thousand_jobs_need_a_confirmation(
 def test_waiting_for_a_backfill_prints_its_end(
     run: Run, hourly: Situation, desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each look at how far it has come is, here, also the beat's turn and the worker's."""
+    """Each look at how far it has come is, here, also the beat's cycle and the worker's."""
 
     def work(_seconds: float) -> None:
-        desk.turn()
+        desk.run_cycle()
         for job in jobs(hourly):
             end_job(hourly, job["id"])
 
@@ -258,7 +258,7 @@ def test_waiting_for_a_backfill_that_cannot_go_on_prints_why(
 ) -> None:
     def work(_seconds: float) -> None:
         hourly.session.rows("delete from pgbeat.periodic_task")
-        desk.turn()
+        desk.run_cycle()
 
     monkeypatch.setattr("time.sleep", work)
 

@@ -47,23 +47,23 @@ BEHIND_FUNCTIONS = {
     ("pgbeat_beat", "task_group", "UPDATE", "state"),  # grant_slots
     ("pgbeat_beat", "task_group", "UPDATE", "next_turn_at"),  # grant_slots
     ("pgbeat_beat", "task_group", "UPDATE", "last_served"),  # grant_slots
-    ("pgbeat_beat", "group_turn", "UPDATE", "held"),  # grant_slots
-    ("pgbeat_beat", "group_turn", "DELETE", None),  # grant_slots
+    ("pgbeat_beat", "group_to_check", "UPDATE", "seen"),  # grant_slots
+    ("pgbeat_beat", "group_to_check", "DELETE", None),  # grant_slots
     ("pgbeat_beat", "group_failure", "INSERT", None),  # active_job_gone
     ("pgbeat_beat", "group_failure", "SELECT", None),  # pause_failed_groups
     ("pgbeat_beat", "group_failure", "UPDATE", None),  # pause_failed_groups
     ("pgbeat_beat", "group_failure", "DELETE", None),  # pause_failed_groups
     ("pgbeat_beat", "task_group", "UPDATE", "paused"),  # pause_failed_groups
     ("pgbeat_beat", "task_group", "UPDATE", "pause_reason"),  # pause_failed_groups
-    ("pgbeat_beat", "dependency_turn", "DELETE", None),  # settle_downstream
-    ("pgbeat_beat", "dependency_turn", "UPDATE", "upstream"),  # settle_downstream
+    ("pgbeat_beat", "dependency_to_check", "DELETE", None),  # settle_downstream
+    ("pgbeat_beat", "dependency_to_check", "UPDATE", "upstream"),  # settle_downstream
     ("pgbeat_worker", "dependency", "SELECT", None),  # active_job_gone
-    ("pgbeat_worker", "dependency_turn", "INSERT", "upstream"),  # active_job_gone
-    ("pgbeat_worker", "dependency_turn", "INSERT", "downstream"),  # active_job_waits
+    ("pgbeat_worker", "dependency_to_check", "INSERT", "upstream"),  # active_job_gone
+    ("pgbeat_worker", "dependency_to_check", "INSERT", "downstream"),  # active_job_waits
     ("pgbeat_worker", "periodic_task", "SELECT", "after"),  # release
     ("pgbeat_worker", "periodic_task", "SELECT", "schedule"),  # release
     ("pgbeat_worker", "group_failure", "INSERT", None),  # active_job_gone
-    ("pgbeat_worker", "group_turn", "INSERT", "group_name"),  # active_job_gone
+    ("pgbeat_worker", "group_to_check", "INSERT", "group_name"),  # active_job_gone
     ("pgbeat_worker", "periodic_task", "SELECT", "failures_from"),  # count_end
     ("pgbeat_beat", "periodic_task_state", "INSERT", None),  # count_end
     ("pgbeat_worker", "active_job", "UPDATE", "due_by"),  # release
@@ -437,11 +437,11 @@ def test_every_column_is_either_the_reader_s_or_hidden_from_him_on_purpose(owner
         "active_job.token",
         "finished_job.restart_data",
         "finished_job.arguments",
-        "group_turn.group_name",
-        "group_turn.held",
-        "dependency_turn.upstream",
-        "dependency_turn.downstream",
-        "dependency_turn.tries",
+        "group_to_check.group_name",
+        "group_to_check.seen",
+        "dependency_to_check.upstream",
+        "dependency_to_check.downstream",
+        "dependency_to_check.tries",
         "last_author.what",
         "last_author.transaction",
         "change.arguments_before",
@@ -549,7 +549,7 @@ def test_what_acts_for_the_owner_looks_names_up_in_pg_catalog_alone(owner: Sessi
         "pick_up": ["search_path=pg_catalog, pg_temp"],
         "planned_again": ["search_path=pg_catalog, pg_temp"],
         "release": ["search_path=pg_catalog, pg_temp"],
-        "turn_of_one": ["search_path=pg_catalog, pg_temp"],
+        "try_lock": ["search_path=pg_catalog, pg_temp"],
         "task_group_to_be_written": ["search_path=pg_catalog, pg_temp"],
         "work_changed": ["search_path=pg_catalog, pg_temp"],
         "prune_changes": ["search_path=pg_catalog, pg_temp"],
@@ -832,12 +832,12 @@ def test_the_revision_of_windows_begins_again_before_it_would_overflow(owner: Se
 
 @pytest.mark.parametrize("role", ["author", "worker"])
 @pytest.mark.parametrize(
-    ("table", "columns"), [("dependency_turn", "(downstream, tries)"), ("group_turn", "(group_name, held)")]
+    ("table", "columns"), [("dependency_to_check", "(downstream, tries)"), ("group_to_check", "(group_name, seen)")]
 )
 def test_an_author_and_a_worker_write_reasons_to_look_and_not_what_beats_note_in_them(
     owner: Session, role: str, table: str, columns: str
 ) -> None:
-    values = "('a', 1)" if table == "dependency_turn" else "('a', true)"
+    values = "('a', 1)" if table == "dependency_to_check" else "('a', true)"
     with acting_as(owner, role):
         assert DENIED == owner.refusal(f"insert into pgbeat.{table} {columns} values {values}").pgcode
         owner.rows(f"insert into pgbeat.{table} ({columns.strip('()').partition(',')[0]}) values ('a')")

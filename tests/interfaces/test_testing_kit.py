@@ -333,8 +333,8 @@ def test_the_clock_goes_forward_only(make: Make) -> None:
 
 
 def test_a_beat_that_finds_no_rest_is_an_error_and_not_a_hang(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(celery_pgbeat.testing.kit, "MOST_TURNS", 1)
-    with make(nightly()) as kit, pytest.raises(RuntimeError, match="after 1 turns there is still something to do"):
+    monkeypatch.setattr(celery_pgbeat.testing.kit, "MOST_CYCLES", 1)
+    with make(nightly()) as kit, pytest.raises(RuntimeError, match="after 1 cycles there is still something to do"):
         kit.tick()
 
 

@@ -47,7 +47,7 @@ PUBLIC_FUNCTIONS = {
 }
 INTERNAL_TABLES = {
     *("active_job", "finished_job", "open_work", "lost_message", "declaration", "declaration_in_force"),
-    *("group_failure", "group_turn", "dependency", "dependency_turn", "last_author", "change_id_seq"),
+    *("group_failure", "group_to_check", "dependency", "dependency_to_check", "last_author", "change_id_seq"),
 }
 COMMENTS = """
     select 'schema' as kind, nspname::text as name, null as part_of, obj_description(oid, 'pg_namespace') as comment

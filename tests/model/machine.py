@@ -24,7 +24,7 @@ from tests.model.world import BATCH, DEAD_AFTER, GROUP, LEASE, MOMENT, QUEUE, Be
 
 NAMES = ["a", "b", "c"]
 SECOND, HOUR = timedelta(seconds=1), timedelta(hours=1)
-TURNS_TO_REST = 400  # more than the occurrences that an example can leave undecided
+CYCLES_TO_REST = 400  # more than the occurrences that an example can leave undecided
 HOURS_TO_REST = 40  # more than the sends and reruns that an example can leave to be made
 
 beats = st.integers(0, 2)
@@ -564,8 +564,8 @@ class Model(RuleBasedStateMachine):
         beat = self.world.new_beat()
         beat.store.recheck_future_marks()
         self.look("recheck")
-        for _ in range(TURNS_TO_REST):
-            if self._turn(beat):
+        for _ in range(CYCLES_TO_REST):
+            if self._run_cycle(beat):
                 continue
             if not self._held():
                 break
@@ -591,11 +591,11 @@ class Model(RuleBasedStateMachine):
             self.world.pass_by(HOUR)
             beat.store.judge(100, True)
             self.look("judge")
-            self._turn(beat)
+            self._run_cycle(beat)
         assert not self._active(), f"jobs that never end: {self._active()}"
 
-    def _turn(self, beat: Beat) -> bool:
-        """Run one turn of a beat, and let a worker run its jobs; return whether there is anything left to do."""
+    def _run_cycle(self, beat: Beat) -> bool:
+        """Run one cycle of a beat, and let a worker run its jobs; return whether there is anything left to do."""
         beat.store.pause_failing(BATCH)
         beat.store.pause_failed_groups()
         self.look("pause_failing")

@@ -142,10 +142,12 @@ MUTANTS = {
         'where not exists (select from "pgbeat".dependency',
     ),
     "a job that begins to wait is not noted": Mutant(
-        ("active_job_waits",), 'insert into "pgbeat".dependency_turn (downstream) values (new.periodic_task);', "null;"
+        ("active_job_waits",),
+        'insert into "pgbeat".dependency_to_check (downstream) values (new.periodic_task);',
+        "null;",
     ),
     "what ends while a row is due is forgotten": Mutant(
-        ("decided_after",), 'insert into "pgbeat".dependency_turn (downstream) values (new.name);', ""
+        ("decided_after",), 'insert into "pgbeat".dependency_to_check (downstream) values (new.name);', ""
     ),
     "the rounds of several tasks are mixed": Mutant(
         ("due_after",), "if occurrences[used[place]] < occurrence then", "if false then"

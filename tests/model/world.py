@@ -31,8 +31,8 @@ QUEUE = "q"  # a group whose jobs run in order, and that a failure pauses
 
 _EMPTY = (
     "truncate pgbeat.periodic_task, pgbeat.active_job, pgbeat.open_work, pgbeat.finished_job, pgbeat.node, "
-    "pgbeat.periodic_task_state, pgbeat.task_group, pgbeat.group_failure, pgbeat.group_turn, pgbeat.dependency, "
-    "pgbeat.dependency_turn"
+    "pgbeat.periodic_task_state, pgbeat.task_group, pgbeat.group_failure, pgbeat.group_to_check, pgbeat.dependency, "
+    "pgbeat.dependency_to_check"
 )
 # One partition is enough here, and sixteen take their time in every statement about what is final.
 _DROP_DAYS = """

@@ -8,9 +8,9 @@ create table stage.periodic_task_state as table pgbeat.periodic_task_state with 
 create table stage.task_group as table pgbeat.task_group with no data;
 alter table stage.task_group drop column limited;  -- generated
 create table stage.group_failure as table pgbeat.group_failure with no data;
-create table stage.group_turn as table pgbeat.group_turn with no data;
+create table stage.group_to_check as table pgbeat.group_to_check with no data;
 create table stage.dependency as table pgbeat.dependency with no data;
-create table stage.dependency_turn as table pgbeat.dependency_turn with no data;
+create table stage.dependency_to_check as table pgbeat.dependency_to_check with no data;
 create table stage.backfill as table pgbeat.backfill with no data;
 
 create function stage.keep() returns void language sql as $$
@@ -24,9 +24,9 @@ create function stage.keep() returns void language sql as $$
         next_turn_at, last_served
         from pgbeat.task_group;
     delete from stage.group_failure; insert into stage.group_failure table pgbeat.group_failure;
-    delete from stage.group_turn; insert into stage.group_turn table pgbeat.group_turn;
+    delete from stage.group_to_check; insert into stage.group_to_check table pgbeat.group_to_check;
     delete from stage.dependency; insert into stage.dependency table pgbeat.dependency;
-    delete from stage.dependency_turn; insert into stage.dependency_turn table pgbeat.dependency_turn;
+    delete from stage.dependency_to_check; insert into stage.dependency_to_check table pgbeat.dependency_to_check;
     delete from stage.backfill; insert into stage.backfill table pgbeat.backfill;
 $$;
 
@@ -34,7 +34,7 @@ create function stage.empty() returns void language sql set session_replication_
     delete from pgbeat.active_job; delete from pgbeat.finished_job; delete from pgbeat.periodic_task;
     delete from pgbeat.periodic_task_state; delete from pgbeat.task_group; delete from pgbeat.backfill;
     delete from pgbeat.open_work; delete from pgbeat.node; delete from pgbeat.group_failure;
-    delete from pgbeat.group_turn; delete from pgbeat.dependency; delete from pgbeat.dependency_turn;
+    delete from pgbeat.group_to_check; delete from pgbeat.dependency; delete from pgbeat.dependency_to_check;
 $$;
 
 -- Without the triggers: the rows are put back as they were.
@@ -50,9 +50,9 @@ begin
         next_turn_at, last_served)
         table stage.task_group;
     delete from pgbeat.group_failure; insert into pgbeat.group_failure table stage.group_failure;
-    delete from pgbeat.group_turn; insert into pgbeat.group_turn table stage.group_turn;
+    delete from pgbeat.group_to_check; insert into pgbeat.group_to_check table stage.group_to_check;
     delete from pgbeat.dependency; insert into pgbeat.dependency table stage.dependency;
-    delete from pgbeat.dependency_turn; insert into pgbeat.dependency_turn table stage.dependency_turn;
+    delete from pgbeat.dependency_to_check; insert into pgbeat.dependency_to_check table stage.dependency_to_check;
     delete from pgbeat.backfill; insert into pgbeat.backfill table stage.backfill;
 end
 $$;
@@ -92,7 +92,7 @@ begin
             union all
             -- A job may have its turn, and no beat looks.
             select 'unseen_turn', jsonb_build_object('name', name) from pgbeat.groups_with_room() as name
-            where not exists (select from pgbeat.group_turn as known where known.group_name = name)
+            where not exists (select from pgbeat.group_to_check as known where known.group_name = name)
             union all
             select 'backfill', to_jsonb(filling) - '{mark_lease,created_at}'::text[] from pgbeat.backfill as filling
         ) as lines);

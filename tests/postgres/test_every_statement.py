@@ -208,13 +208,13 @@ def fill(session: Session) -> None:
         f"select 'row-' || n, n % 3, pgbeat.now() from generate_series(1, {ROWS}) n",
         "insert into pgbeat.task_group (name, max_active) select 'g' || n, 10 from generate_series(1, 1000) n "
         "union all select 'g', 10",
-        "insert into pgbeat.group_turn (group_name) select 'g'",
+        "insert into pgbeat.group_to_check (group_name) select 'g'",
         "update pgbeat.periodic_task set after = array['row-62'] where name in ('row-60', 'row-61')",
         "update pgbeat.periodic_task set schedule = null, next_run_at = null where name = 'row-61'",
         "insert into pgbeat.dependency (upstream, downstream) "
         f"select 'row-' || n + 1, 'row-' || n from generate_series(100, {ROWS} - 1) n "
         "union all values ('row-62', 'row-60'), ('row-62', 'row-61')",
-        "insert into pgbeat.dependency_turn (upstream) select 'row-62'",
+        "insert into pgbeat.dependency_to_check (upstream) select 'row-62'",
         "insert into pgbeat.active_job (id, periodic_task, scheduled_for, origin, state, exclusive, task, message, "
         "on_lost, tracking, pickup_deadline, busy_until, check_at, waits_for, group_name, slot, token, worker, "
         "marked_by, marked_at, mark_lease, started_at) "

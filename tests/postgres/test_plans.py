@@ -86,8 +86,10 @@ def test_p11_a_look_reads_once_what_many_groups_wait_for(store: BeatQueries, mig
         "from generate_series(1, 300) n"
     )
     store.database.execute("update pgbeat.periodic_task set group_name = 'busy', next_run_at = pgbeat.now()")
-    store.database.execute("delete from pgbeat.group_turn")
-    store.database.execute("insert into pgbeat.group_turn select 'group-' || n, true from generate_series(1, 300) n")
+    store.database.execute("delete from pgbeat.group_to_check")
+    store.database.execute(
+        "insert into pgbeat.group_to_check select 'group-' || n, true from generate_series(1, 300) as n"
+    )
     session = Session(migrated_database)
     session.rows("set track_functions = 'all'")
 

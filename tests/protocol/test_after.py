@@ -1049,8 +1049,8 @@ def test_one_that_no_beat_has_seen_is_found_by_the_doctor_and_by_the_hourly_rech
     clock.advance(10 * MINUTE)
     assert "forgotten" not in operators.stuck()
     end(session, "a")
-    session.rows("delete from pgbeat.dependency_turn")  # as if no trigger had written it
-    session.rows("insert into pgbeat.dependency_turn (downstream) values ('another')")
+    session.rows("delete from pgbeat.dependency_to_check")  # as if no trigger had written it
+    session.rows("insert into pgbeat.dependency_to_check (downstream) values ('another')")
 
     assert "b" == operators.stuck()["forgotten"]["name"]
     store.recheck_downstream()
@@ -1160,8 +1160,8 @@ def with_slow_ends(session: Session, function: str, seconds: float) -> None:
     session.rows(f"{head}{begin}    perform pg_sleep({seconds});\n{body}")
 
 
-def turns_left(session: Session) -> list[tuple[str, int]]:
-    rows = session.rows("select downstream, tries from pgbeat.dependency_turn order by downstream")
+def reasons_left(session: Session) -> list[tuple[str, int]]:
+    rows = session.rows("select downstream, tries from pgbeat.dependency_to_check order by downstream")
     return [(row["downstream"], row["tries"]) for row in rows]
 
 
@@ -1182,7 +1182,7 @@ def test_rows_whose_ends_take_long_to_read_are_looked_at_a_few_at_a_time(
     counts = []
     while not counts or counts[-1]:
         counts.append(store.settle_downstream(100))
-        left = turns_left(session)
+        left = reasons_left(session)
         assert len(left) == max(4 - 2 * len(counts), 0)
         assert {1} >= {tries for _, tries in left}
 
@@ -1206,7 +1206,7 @@ def test_the_earlier_of_two_waiting_jobs_of_a_row_is_looked_at_first_and_the_lat
     with_slow_ends(session, "ends_for", 0)
     (definition,) = session.row("select pg_get_functiondef('pgbeat.ends_for'::regproc)").values()
     session.rows(definition.replace("perform pg_sleep(0);", "perform nextval('public.calls');"))
-    session.rows("insert into pgbeat.dependency_turn (downstream) values ('b')")
+    session.rows("insert into pgbeat.dependency_to_check (downstream) values ('b')")
 
     assert 0 == store.settle_downstream(100)
     assert 1 == session.value("select last_value from public.calls where is_called")
@@ -1216,8 +1216,8 @@ def test_the_earlier_of_two_waiting_jobs_of_a_row_is_looked_at_first_and_the_lat
 
 
 @pytest.mark.parametrize("tries", [-1, 2_000_000_001, 2_147_483_647])
-def test_a_turn_has_no_number_of_tries_to_which_none_can_be_added(session: Session, tries: int) -> None:
-    refused = session.refusal("insert into pgbeat.dependency_turn (downstream, tries) values ('v', %s)", tries)
+def test_a_reason_to_look_has_no_number_of_tries_to_which_none_can_be_added(session: Session, tries: int) -> None:
+    refused = session.refusal("insert into pgbeat.dependency_to_check (downstream, tries) values ('v', %s)", tries)
 
     assert "counter_check" == refused.diag.constraint_name
 
@@ -1227,15 +1227,15 @@ def test_a_locked_row_that_was_tried_as_often_as_can_be_counted_keeps_its_turn(
 ) -> None:
     define(session, "a", YEARLY)
     define(session, "b", after=["a"])
-    session.rows("delete from pgbeat.dependency_turn")
-    session.rows("insert into pgbeat.dependency_turn (downstream, tries) values ('b', 2000000000)")
+    session.rows("delete from pgbeat.dependency_to_check")
+    session.rows("insert into pgbeat.dependency_to_check (downstream, tries) values ('b', 2000000000)")
     other = Session(migrated_database)
     other.rows("begin")
     other.rows("select from pgbeat.periodic_task where name = 'b' for update")
 
     assert 0 == store.settle_downstream(100)
 
-    assert [("b", 2_000_000_000)] == turns_left(session)
+    assert [("b", 2_000_000_000)] == reasons_left(session)
 
 
 def make_row_far_behind(session: Session, number: int, chained: bool) -> None:
@@ -1283,7 +1283,7 @@ def make_row_far_behind(session: Session, number: int, chained: bool) -> None:
 @pytest.mark.usefixtures("clock")
 def test_a_row_behind_many_others_is_looked_at_in_a_moment(session: Session, number: int, chained: bool) -> None:
     make_row_far_behind(session, number, chained)
-    session.rows("insert into pgbeat.dependency_turn (upstream) values ('often')")
+    session.rows("insert into pgbeat.dependency_to_check (upstream) values ('often')")
     session.rows("select set_config('statement_timeout', %s, false)", f"{1000 * slowness():.0f}ms")
 
     assert 0 == session.value("select pgbeat.settle_downstream()")
@@ -1293,7 +1293,7 @@ def test_a_row_behind_many_others_is_looked_at_in_a_moment(session: Session, num
 @pytest.mark.usefixtures("clock")
 def test_of_a_row_behind_more_than_five_thousand_others_it_is_not_known_whether_it_can_run(session: Session) -> None:
     make_row_far_behind(session, 5_000, True)
-    session.rows("insert into pgbeat.dependency_turn (upstream) values ('often')")
+    session.rows("insert into pgbeat.dependency_to_check (upstream) values ('often')")
     session.rows("select set_config('statement_timeout', %s, false)", f"{1000 * slowness():.0f}ms")
 
     assert 0 == session.value("select pgbeat.settle_downstream()")

@@ -33,12 +33,12 @@ def store(migrated_database: str, database_clock: Clock) -> Iterator[BeatQueries
     database_clock.stand_at(TEN_PAST)
     made = beat(migrated_database)
     Session(migrated_database).insert("a", schedule=HOURLY)
-    turn(made)
+    cycle(made)
     yield made
     made.database.close()
 
 
-def turn(store: BeatQueries, ending: bool = True) -> list[uuid.UUID]:
+def cycle(store: BeatQueries, ending: bool = True) -> list[uuid.UUID]:
     """Plan and decide all that there is, as a beat does; return the jobs that were made, which have run."""
     store.plan([plan(row, RULES) for row in store.unplanned(100)], "UTC")
     made: list[uuid.UUID] = []
@@ -63,10 +63,10 @@ def run(store: BeatQueries, jobs: list[uuid.UUID]) -> None:
 
 
 def ahead(store: BeatQueries, clock: Clock, instant: datetime, ending: bool = True) -> list[uuid.UUID]:
-    """Have the clock show another time for one turn."""
+    """Have the clock show another time for one cycle."""
     now = clock.now()
     clock.stand_at(instant)
-    made = turn(store, ending)
+    made = cycle(store, ending)
     clock.stand_at(now)
     return made
 
@@ -100,17 +100,17 @@ def test_a_person_lets_a_row_go_on_that_was_decided_ahead(
 ) -> None:
     assert 1 == len(ahead(store, database_clock, TEN_PAST + jump))
     database_clock.stand_at(NOON + HOUR)
-    assert [] == turn(store), "no beat undoes what is decided"
+    assert [] == cycle(store), "no beat undoes what is decided"
     database_clock.stand_at(NOON + HOUR + timedelta(minutes=10))
 
     DOORS[door](session)
-    turn(store)
+    cycle(store)
 
     row = session.task("a")
     expected = NOON + (1.5 * HOUR if row["schedule"].startswith("30") else 2 * HOUR)
     assert (expected, expected) == (row["next_run_at"], row["planned_for"])
     database_clock.stand_at(expected)
-    (job,) = turn(store)
+    (job,) = cycle(store)
     assert expected == session.value("select scheduled_for from pgbeat.job where id = %s", str(job))
     assert expected + HOUR == session.task("a")["next_run_at"]
 
@@ -121,7 +121,7 @@ def test_a_next_run_of_ones_own_is_a_run_now_and_the_schedule_goes_on(
     ahead(store, database_clock, datetime(2030, 1, 1, 0, 30, tzinfo=timezone.utc))
 
     session.rows("update pgbeat.periodic_task set next_run_at = pgbeat.now()")
-    (job,) = turn(store)
+    (job,) = cycle(store)
 
     when = session.value("select scheduled_for from pgbeat.job where id = %s", str(job))
     assert TEN_PAST <= when <= TEN_PAST + timedelta(microseconds=1), "of the instant of the decision"
@@ -133,12 +133,12 @@ def test_what_was_decided_ahead_runs_again_at_its_time_as_another_job(
 ) -> None:
     (early,) = ahead(store, database_clock, TEN_PAST + 3 * HOUR)
     session.rows("select pgbeat.resume('a')")
-    turn(store)
+    cycle(store)
 
     made = []
     for hour in range(1, 5):
         database_clock.stand_at(NOON + hour * HOUR)
-        made += turn(store)
+        made += cycle(store)
 
     assert 5 == len({early, *made})
     assert [(NOON + hour * HOUR, "succeeded") for hour in (1, 2, 3, 3, 4)] == sorted(
@@ -153,10 +153,10 @@ def test_a_job_from_ahead_that_still_runs_is_in_the_way_as_any_other(
 ) -> None:
     (early,) = ahead(store, database_clock, NOON + HOUR, ending=False)
     session.rows("select pgbeat.resume('a')")
-    turn(store)
+    cycle(store)
     database_clock.stand_at(NOON + HOUR)
 
-    assert [] == turn(store)
+    assert [] == cycle(store)
 
     (record,) = session.rows("select * from pgbeat.finished_job where reason = 'overlap'")
     assert (NOON + HOUR, str(early)) == (record["scheduled_for"], str(record["blocked_by"]))
@@ -168,7 +168,7 @@ def test_each_beginning_gives_other_ids(store: BeatQueries, session: Session, da
     for _ in range(3):
         made += ahead(store, database_clock, NOON + HOUR)
         session.rows("select pgbeat.resume('a')")
-        turn(store)
+        cycle(store)
 
     assert 3 == len(set(made))
 
@@ -197,12 +197,12 @@ def test_a_row_that_was_made_while_the_clock_was_ahead_goes_on_too(
 ) -> None:
     database_clock.stand_at(datetime(2030, 1, 1, 0, 30, tzinfo=timezone.utc))
     session.insert("b", schedule="every 1h")
-    turn(store)
+    cycle(store)
     database_clock.stand_at(TEN_PAST)
     assert 2030 == session.task("b")["next_run_at"].year
 
     session.rows("select pgbeat.resume('b')")
-    turn(store)
+    cycle(store)
 
     assert TEN_PAST + HOUR == session.task("b")["next_run_at"]
 
@@ -212,7 +212,7 @@ def test_a_row_of_a_group_goes_on_with_its_group(store: BeatQueries, session: Se
     ahead(store, database_clock, NOON + 3 * HOUR)
 
     session.rows("select pgbeat.pause_group('g'); select pgbeat.resume_group('g')")
-    turn(store)
+    cycle(store)
 
     assert NOON + HOUR == session.task("a")["next_run_at"]
 
@@ -253,7 +253,7 @@ def test_what_is_decided_ahead_is_shown_with_the_way_out(
     ]
 
     session.rows("select pgbeat.resume('a')")
-    turn(store)
+    cycle(store)
 
     assert "waiting" == session.value("select state from pgbeat.status")
     assert "was ahead" not in session.value("select pgbeat.explain('a')")

@@ -1,4 +1,4 @@
-"""A dispatcher whose confirm was stepped over: it confirms again with its next turn, while the lease lasts."""
+"""A dispatcher whose confirm was stepped over: it confirms again with its next cycle, while the lease lasts."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def job(store: BeatQueries) -> UUID:
 
 
 @pytest.mark.parametrize(("lease", "state"), [(60.0, "sent"), (0.0, "pending")])
-def test_a_message_sent_while_its_job_was_locked_is_confirmed_in_the_next_turn(
+def test_a_message_sent_while_its_job_was_locked_is_confirmed_in_the_next_cycle(
     store: BeatQueries, migrated_database: str, job: UUID, lease: float, state: str
 ) -> None:
     settings = Settings.from_mapping({"pgbeat_url": migrated_database})
@@ -52,7 +52,7 @@ def test_a_message_sent_while_its_job_was_locked_is_confirmed_in_the_next_turn(
     made.delivery.deliver([outgoing(id=job, periodic_task="a")], boottime() + lease)
     assert ["pending"] == [found["state"] for found in jobs(store)]
     other.rollback()
-    made.dispatcher.turn()
+    made.dispatcher.run_cycle()
     wiring.wakeup.close()
     wiring.database.close()
 

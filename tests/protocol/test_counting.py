@@ -127,7 +127,7 @@ def test_what_is_taken_over_counts_as_recovered_or_skipped(counted: Counted) -> 
     counted.queries.give_back()
     counted.queries.database.execute("delete from pgbeat.periodic_task where name = 'gone'")
 
-    counted.beat.dispatcher.turn()
+    counted.beat.dispatcher.run_cycle()
 
     assert (1, {"deleted": 1}) == (counted.tally.counts()["recovered"], counted.tally.skipped())
 
@@ -139,7 +139,7 @@ def test_a_silent_job_that_is_given_up_counts_as_lost(counted: Counted) -> None:
         "update pgbeat.active_job set check_at = 'epoch', busy_until = pgbeat.now() - interval '1 hour'"
     )
 
-    counted.beat.dispatcher.turn()
+    counted.beat.dispatcher.run_cycle()
 
     assert 1 == counted.tally.counts()["lost"]
 

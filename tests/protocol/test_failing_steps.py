@@ -1,4 +1,4 @@
-"""A step of a beat's turn that fails by itself: what is due is sent all the same, and the log has the error."""
+"""A step of a beat's cycle that fails by itself: what is due is sent all the same, and the log has the error."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def failing(database: Database, code: str) -> Callable[..., Any]:
 
 
 def replace_step(dispatcher: Dispatcher, step: str, run: Callable[[], bool]) -> None:
-    """Have each turn run this in the place of one of its steps."""
+    """Have each cycle run this in the place of one of its steps."""
 
     def replaced(made: Any) -> Any:
         return [(step, lambda _: True, run) if one[0] == step else one for one in made]
@@ -105,7 +105,7 @@ def told(caplog: pytest.LogCaptureFixture) -> list[str]:
     return [text for text in caplog.messages if " failed, the others go on: " in text]
 
 
-def test_the_steps_of_a_turn_are_those_that_fail_here(kit: PgBeatTest) -> None:
+def test_the_steps_of_a_cycle_are_those_that_fail_here(kit: PgBeatTest) -> None:
     made = (*kit._dispatcher._before_sending, *kit._dispatcher._sending)
 
     assert [*STEPS, SUBMIT_DUE] == sorted((name for name, *_ in made), key=[*STEPS, SUBMIT_DUE].index)
@@ -125,7 +125,7 @@ def test_a_step_that_fails_keeps_no_due_row_from_being_sent(
         monkeypatch.setattr(kit._dispatcher, "steps", Steps(database))
         replace_step(kit._dispatcher, step, failing(database, code))
         kit.clock.set(f"2026-12-07T12:{number:02}Z")
-        kit._dispatcher.turn()
+        kit._dispatcher.run_cycle()
 
         assert number == len(kit.sent), trouble
         assert [f"The step {step!r} failed"] == [text.partition(",")[0] for text in told(caplog)], trouble
@@ -158,7 +158,7 @@ def test_upkeep_that_fails_keeps_no_other_upkeep_from_being_done(
         lambda: None,
     )
 
-    keeper.turn()
+    keeper.run_cycle()
 
     assert {*UPKEEP.values()} - {UPKEEP[step]} == {*ran}
     assert [f"The step {step!r} failed"] == [text.partition(",")[0] for text in told(caplog)]
@@ -207,7 +207,7 @@ def test_an_error_of_a_step_that_stays_is_logged_once_a_minute(
 
 
 @pytest.mark.usefixtures("clock")
-def test_an_outage_of_postgres_ends_the_turn() -> None:
+def test_an_outage_of_postgres_ends_the_cycle() -> None:
     runner = Steps(Database("postgresql://127.0.0.1:1/nowhere"))
 
     def fail() -> bool:
@@ -231,7 +231,7 @@ def test_the_log_names_the_function_of_a_users_trigger_that_refuses_what_a_beat_
         f"create trigger refuse before update on {schema}.periodic_task for each row execute function {schema}.refuse()"
     )
     kit.clock.set("2026-12-07T12:01Z")
-    kit._dispatcher.turn()
+    kit._dispatcher.run_cycle()
 
     assert told(caplog) == [
         "The step 'submit due rows' failed, the others go on: not now. "

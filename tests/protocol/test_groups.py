@@ -608,9 +608,9 @@ def test_a_beat_looks_at_a_hundred_groups_at_a_time_and_comes_to_all_of_them(
     end(session, "a")
     end(session, "c")
     session.rows(
-        "insert into pgbeat.group_turn (group_name) select 'many-' || number from generate_series(1, 250) number"
+        "insert into pgbeat.group_to_check (group_name) select 'many-' || number from generate_series(1, 250) number"
     )
-    session.rows("insert into pgbeat.group_turn (group_name) select 'z' from generate_series(1, 2500)")
+    session.rows("insert into pgbeat.group_to_check (group_name) select 'z' from generate_series(1, 2500)")
 
     granted = []
     while store.look().slots_to_grant:
@@ -619,4 +619,4 @@ def test_a_beat_looks_at_a_hundred_groups_at_a_time_and_comes_to_all_of_them(
     assert 3 <= len(granted) <= 6
     assert 1 <= min(granted[:-1]), "there are more to look at"
     assert {"b": ("pending", 1), "d": ("pending", 1)} == places(store)
-    assert 0 == session.value("select count(*) from pgbeat.group_turn")
+    assert 0 == session.value("select count(*) from pgbeat.group_to_check")

@@ -43,15 +43,15 @@ def test_days_that_another_session_blocks_are_logged_and_made_once_it_is_gone(
         "drop table pgbeat.finished_job_" + other.value("select to_char(pgbeat.now() at time zone 'UTC', 'YYYYMMDD')")
     )
     other.rows("begin")
-    other.rows("select pgbeat.turn_of_one('make_days')")
+    other.rows("select pgbeat.try_lock('make_days')")
 
     for _ in range(2 * LEFT_TOO_OFTEN):
-        keeper.turn()
+        keeper.run_cycle()
         now += AGAIN_AFTER
 
     assert [True] == [TOLD in text for text in caplog.messages if "history" in text], "once"
     other.rows("rollback")
-    keeper.turn()
+    keeper.run_cycle()
     made = {f"Made {days} days of the history" for days in (1, 2)}  # two, if a day has begun meanwhile
     assert made & {*caplog.messages}
 

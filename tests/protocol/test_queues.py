@@ -791,15 +791,15 @@ def test_jobs_that_wait_for_a_full_or_a_stopped_group_cost_a_look_nothing(
         due(store, f"r{number}", number)
     clock.advance(3 * SECOND)
     tick(store)
-    assert 3 == session.value("select count(*) from pgbeat.group_turn where not held")
+    assert 3 == session.value("select count(*) from pgbeat.group_to_check where not seen")
 
     assert 1 == store.grant_slots(10)
-    assert 0 == session.value("select count(*) from pgbeat.group_turn")
+    assert 0 == session.value("select count(*) from pgbeat.group_to_check")
     session.rows("select pgbeat.pause_group('g')")
     end(store, "r0")
     assert store.look().slots_to_grant
     assert 0 == store.grant_slots(10)
-    assert 0 == session.value("select count(*) from pgbeat.group_turn")
+    assert 0 == session.value("select count(*) from pgbeat.group_to_check")
 
     session.rows("select pgbeat.resume_group('g')")
     assert store.look().slots_to_grant
@@ -834,7 +834,7 @@ def test_a_group_whose_turn_nothing_says_is_found_by_the_hourly_look(
     define(session, ordered=True)
     due(store, "a")
     tick(store)
-    session.rows("delete from pgbeat.group_turn")
+    session.rows("delete from pgbeat.group_to_check")
     assert not store.look().slots_to_grant
 
     assert ["g"] == store.recheck_groups()
@@ -867,7 +867,7 @@ def test_a_group_that_is_full_does_not_hide_another_that_is_held(
     tick(store)
 
     assert 2 == store.grant_slots(10)
-    assert [{"group_name": "slow", "held": True}] == session.rows("select * from pgbeat.group_turn")
+    assert [{"group_name": "slow", "seen": True}] == session.rows("select * from pgbeat.group_to_check")
     clock.advance(SECOND)
     assert store.look().slots_to_grant
     assert 1 == store.grant_slots(10)
@@ -879,7 +879,7 @@ def test_a_group_that_is_held_is_remembered_once(store: BeatQueries, session: Se
         due(store, f"r{number}", 0)
         tick(store)
         store.grant_slots(10)
-    assert [{"group_name": "g", "held": True}] == session.rows("select * from pgbeat.group_turn")
+    assert [{"group_name": "g", "seen": True}] == session.rows("select * from pgbeat.group_to_check")
 
 
 # At a rate.

@@ -57,7 +57,7 @@ def phases(seen: Exported) -> list[ReadableSpan]:
 def test_a_look_that_finds_nothing_due_is_no_tick(store: Traced, seen: Exported) -> None:
     store.look()
     store.mark()
-    store.beat.dispatcher.turn()
+    store.beat.dispatcher.run_cycle()
 
     assert [] == seen.spans
 
@@ -175,7 +175,7 @@ def test_what_is_taken_over_is_a_trace_of_its_own(store: Traced, seen: Exported)
     submit_free(store)
     store.queries.give_back()
 
-    store.beat.dispatcher.turn()
+    store.beat.dispatcher.run_cycle()
     store.look()
 
     assert {"beat": "beat-a", "recovered": 1, "skipped": 0, "jobs": 1} == counts(

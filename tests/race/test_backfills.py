@@ -64,14 +64,14 @@ def test_a_row_that_an_author_locks_is_skipped_and_the_others_are_filled(
     author = Transaction(migrated_database)
     author.execute("update pgbeat.periodic_task set subject = 'x' where name = 'held'")
 
-    assert at_once(lambda: backfiller.turn([]))
+    assert at_once(lambda: backfiller.run_cycle([]))
     assert [("free", "backfill")] == active(store)
-    assert not at_once(lambda: backfiller.turn([]))
+    assert not at_once(lambda: backfiller.run_cycle([]))
     (marks,) = store.database.execute("select count(marked_by) as marks from pgbeat.backfill")
     assert 0 == marks.marks
 
     author.rollback()
-    assert at_once(lambda: backfiller.turn([]))
+    assert at_once(lambda: backfiller.run_cycle([]))
     assert [("free", "backfill"), ("held", "backfill")] == active(store)
 
 
@@ -196,7 +196,7 @@ def test_a_cancel_in_an_open_transaction_keeps_no_beat_waiting(
     person = Transaction(migrated_database)
     person.execute("select pgbeat.cancel_backfill(id) from pgbeat.backfill")
 
-    assert not at_once(lambda: backfiller.turn([]))
+    assert not at_once(lambda: backfiller.run_cycle([]))
     person.commit()
     assert not store.look().backfills
     assert [] == active(store)

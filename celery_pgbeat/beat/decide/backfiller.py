@@ -5,7 +5,7 @@ A step is four statements, each of which commits: mark the backfill, read which 
 the mark: when its lease is over, the next beat decides the same occurrences under the same ids. A kill after the submit
 leaves pending jobs, as it does in a tick.
 
-A step is bounded, so the ticks do not wait for it. The next turn makes the next step.
+A step is bounded, so the ticks do not wait for it. The next cycle makes the next step.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from celery_pgbeat.settings import Settings
 
 logger = logging.getLogger(__name__)
 
-MOST_TRIED = 10  # backfills in one turn whose rows other transactions lock
+MOST_TRIED = 10  # backfills in one cycle whose rows other transactions lock
 
 
 @dataclass(eq=False, repr=False)
@@ -41,7 +41,7 @@ class Backfiller:
     def __post_init__(self) -> None:
         self._left: set[UUID] = set()  # backfills whose rows were locked: all others come first
 
-    def turn(self, lazy_names: list[str]) -> bool:
+    def run_cycle(self, lazy_names: list[str]) -> bool:
         """Make one step of one backfill; return whether there may be more to do at once."""
         for _ in range(MOST_TRIED):
             if not self._delivery.wait_for_place():

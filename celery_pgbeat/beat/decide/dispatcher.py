@@ -57,7 +57,7 @@ SMALLEST_BATCH = 10
 FIRST_BATCH = 250  # of rows that are due together; doubled while there are more, so that beats that wake share them
 LEASE_SHARE = 3  # a batch is as large as can be delivered in a third of its lease: it may wait for the one before it
 AGAIN = 0.05  # seconds until locked rows are tried again, doubled up to the poll
-PROBED_WITHIN = 0.25  # seconds that a turn waits for a probe of the broker; to connect takes less, if it answers
+PROBED_WITHIN = 0.25  # seconds that a cycle waits for a probe of the broker; to connect takes less, if it answers
 DECIDED_WITHIN = 0.5  # seconds; a row that takes long to decide delays the other due rows by this, not by a batch
 LOOK_EVERY = 0.1  # seconds at most between two looks, while each mark finds more that is due
 SUBMIT_DUE = "submit due rows"
@@ -70,10 +70,10 @@ Step = tuple[str, Callable[[PendingWork], bool], Callable[[], bool]]
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class Dispatcher:
-    """Does what there is to do, one batch a turn. `beat/wiring.py` makes its parts.
+    """Does what there is to do, one batch a cycle. `beat/wiring.py` makes its parts.
 
     Args:
-        look_every: see `LOOK_EVERY`; 0 to look in each turn.
+        look_every: see `LOOK_EVERY`; 0 to look in each cycle.
         stopwatch: what limits the time for deciding, in seconds.
     """
 
@@ -145,14 +145,14 @@ class Dispatcher:
             (
                 "backfill",
                 lambda work: work.backfills and not self.settings.shadow,
-                lambda: self.backfiller.turn(self.code.lazy_names),
+                lambda: self.backfiller.run_cycle(self.code.lazy_names),
             ),
         )
 
-    def turn(self) -> float:
+    def run_cycle(self) -> float:
         """Do what there is to do; return the seconds until there may be more (0: at once).
 
-        If Postgres ends a statement in favour of others, the next turn takes a smaller batch.
+        If Postgres ends a statement in favour of others, the next cycle takes a smaller batch.
 
         Raises:
             DatabaseUnavailable: no step can work now. So do the other errors of `OUTAGES`.
@@ -160,7 +160,7 @@ class Dispatcher:
         self.steps.begin()
         try:
             self.delivery.check()
-            rest = self._turn()
+            rest = self._run_cycle()
         except BaseException as error:  # the delivery's may be no Exception
             self._look_at = 0.0
             if isinstance(error, DatabaseBusy):
@@ -182,7 +182,7 @@ class Dispatcher:
     def _take_less(self) -> None:
         self._batch = max(min(self._batch, self._most_per_mark) // 2, SMALLEST_BATCH)
 
-    def _turn(self) -> float:
+    def _run_cycle(self) -> float:
         if (
             self._may_mark_at_once()
             and self.broker.is_ready_within(PROBED_WITHIN)

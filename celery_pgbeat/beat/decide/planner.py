@@ -19,7 +19,7 @@ from celery_pgbeat.texts.safe_text import one_line
 
 logger = logging.getLogger(__name__)
 
-PLANNED_WITHIN = 0.5  # seconds; slow rows delay due rows by this and one row more; the next turns plan the rest
+PLANNED_WITHIN = 0.5  # seconds; slow rows delay due rows by this and one row more; the next cycles plan the rest
 LONGEST_PROBLEM = 500  # characters; it may quote a text of the row
 FORESEEN = (InvalidSchedule, InvalidPeriodicTask)  # their texts explain the problem without a traceback
 

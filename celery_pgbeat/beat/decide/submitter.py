@@ -3,7 +3,7 @@
 Most occurrences are not blocked by another job: the short statement (`submit_free.sql`) submits them. What it leaves
 untouched takes the long one (`submit.sql`), which has every overlap policy. So does all that a beat in shadow submits:
 it skips what would get a job. If another transaction locks a row, or Postgres is too busy, the decisions are kept and
-submitted again in later turns, until their lease is over.
+submitted again in later cycles, until their lease is over.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The beat's own connection to the broker: made with time-outs, probed while the broker is away.
 
 A broker that hangs accepts a connection and then does not answer before the time-outs end. So another thread probes it,
-and a turn of the beat waits for the probe only for a moment.
+and a cycle of the beat waits for the probe only for a moment.
 
 A connection proves nothing: a broker may accept one and take no message. So the broker is back when it has taken a
 message, and until then the pauses grow and one message at a time is tried (`is_proven`). RabbitMQ blocks a connection

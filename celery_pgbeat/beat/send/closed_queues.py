@@ -6,7 +6,7 @@ that is sent there, so that these rows stay due and `catchup` decides about them
 is the probe. It is sent again after a pause, which grows until the broker takes a message for this queue.
 
 Rows name no queue of the broker, but a queue of Celery's, or only a task. So a closed queue remembers which of these
-led there. The delivery and the turns both use this, each in its thread.
+led there. The delivery and the cycles both use this, each in its thread.
 
 RabbitMQ rejects a message without a word, also one that alone is too large for its queue. So a job that is rejected
 twice waits for longer, and another message is the probe. If that one is taken, the job is a *suspect*: when it is

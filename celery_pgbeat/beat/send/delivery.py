@@ -2,7 +2,7 @@
 
 The work is done in steps of one batch of the publisher. No more than one full step is written and waits for its
 confirm, so a kill or a stop can double that at most. If another transaction locks a job's row at its confirm, the
-confirm is tried again in later turns until the lease is over. After that any beat would send the job again.
+confirm is tried again in later cycles until the lease is over. After that any beat would send the job again.
 """
 
 from __future__ import annotations

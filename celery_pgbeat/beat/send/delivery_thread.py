@@ -8,8 +8,8 @@ A batch is all that one mark has led to, which usually comes in up to three part
 and what each of the two submits has. If the submitter keeps decisions and submits them again, their jobs are further
 parts. All parts have one lease, which tells them from those of another batch.
 
-There is a *place* for another batch when none waits. The thread that makes the beat's turns waits for a place only for
-a moment: a broker that hangs may delay the batch under way for many seconds, and the turns write the beat's heartbeat.
+There is a *place* for another batch when none waits. The thread that runs the beat's cycles waits for a place only for
+a moment: a broker that hangs may delay the batch under way for many seconds, and the cycles write the beat's heartbeat.
 They go on without a place, and this thread ends their wait when there is one.
 
 What is sent is confirmed beside this thread (`confirmer.py`), which goes on to the next messages meanwhile.
@@ -29,15 +29,15 @@ from celery_pgbeat.beat.send.publisher import BATCH
 from celery_pgbeat.postgres.beat_queries import BeatQueries
 from celery_pgbeat.process.threads import LastingThread
 
-MOMENT = 0.1  # seconds that a turn waits for a place: usually the batch that waited has been begun by then
+MOMENT = 0.1  # seconds that a cycle waits for a place: usually the batch that waited has been begun by then
 
 
 @dataclass(eq=False, repr=False)
 class DeliveryThread(Delivery):
-    """Delivers batches in the order of their submits; each of the next turns raises one error, if there was any.
+    """Delivers batches in the order of their submits; each of the next cycles raises one error, if there was any.
 
     Args:
-        wake: ends the wait of the thread that makes the turns.
+        wake: ends the wait of the thread that runs the cycles.
     """
 
     _wake: Callable[[], None]
@@ -49,8 +49,8 @@ class DeliveryThread(Delivery):
         self._begun.set()
         self._lock = threading.Lock()  # for these four
         self._last_lease = self._lease_under_way = 0.0  # the ends of the leases of these two batches
-        self._refused = False  # whether a turn found no place, and is to be woken when there is one
-        self._errors: list[BaseException] = []  # that differ; a turn raises one of them
+        self._refused = False  # whether a cycle found no place, and is to be woken when there is one
+        self._errors: list[BaseException] = []  # that differ; a cycle raises one of them
         self._thread = LastingThread(self._run, "pgbeat-delivery")
         self._confirmer = Confirmer(self._confirm, self._confirm_ended, BATCH)
         self._is_confirming = False  # whether anything of the batch under way is, or was, confirmed
@@ -64,7 +64,7 @@ class DeliveryThread(Delivery):
     def wait_for_place(self) -> bool:
         """Wait a moment until no batch waits; return False if one still waits, or the beat is to end.
 
-        If there was no place, the turns are woken when there is one, and until then the next call does not wait.
+        If there was no place, the cycles are woken when there is one, and until then the next call does not wait.
         """
         if self._stopping():
             return False
@@ -116,7 +116,7 @@ class DeliveryThread(Delivery):
         self._failing = error is not None
 
     def _keep(self, error: BaseException) -> None:
-        """Keep an error for a turn. An outage lets all that is under way fail alike, and is raised once."""
+        """Keep an error for a cycle. An outage lets all that is under way fail alike, and is raised once."""
         with self._lock:
             if repr(error) not in map(repr, self._errors):
                 self._errors.append(error)
@@ -144,7 +144,7 @@ class DeliveryThread(Delivery):
                     self._failing = False
             except ConfirmFailed:
                 pass  # the error is noted, and what is left of the batch is sent when its lease is over
-            except BaseException as error:  # noqa: BLE001  raised by a `check`, in the thread that makes the turns
+            except BaseException as error:  # noqa: BLE001  raised by a `check`, in the thread that runs the cycles
                 self._keep(error)
                 self._failing = True
             del batch  # otherwise an idle beat would keep its last thousand rows

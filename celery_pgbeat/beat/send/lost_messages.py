@@ -69,7 +69,7 @@ class LostMessages:
     def _search(self) -> None:
         try:
             self.search()
-        except DatabaseUnavailable:  # which the turns log
+        except DatabaseUnavailable:  # which the cycles log
             self._missing = set()
 
     def search(self) -> None:

@@ -64,7 +64,7 @@ class Janitor:
                 extra={"action": "recover"},
             )
 
-    def turn(self) -> None:
+    def run_cycle(self) -> None:
         """Do the parts that are due. Without a heartbeat nothing else is done: the other beats count on it.
 
         Raises:

@@ -1,6 +1,6 @@
 """For jobs on which no worker reports: pings the workers, and reads final states from the result backend.
 
-Each has a thread of its own, so a broker or a backend that hangs does not delay the beat. The invariant: a turn of the
+Each has a thread of its own, so a broker or a backend that hangs does not delay the beat. The invariant: a cycle of the
 beat waits at most `LONGEST_WAIT`, and never so long that the heartbeat is late. What has not arrived by then is not
 used.
 """
@@ -20,7 +20,7 @@ from celery_pgbeat.beat.timed_call import TimedCall
 
 logger = logging.getLogger(__name__)
 
-LONGEST_WAIT = 2.0  # seconds that a turn waits for the result backend
+LONGEST_WAIT = 2.0  # seconds that a cycle waits for the result backend
 PING_EVERY = 10.0  # seconds between two pings of the workers, while none of them announces the tracker
 PING_TIMEOUT = 1.0  # seconds that workers have to answer
 CONNECT_TIMEOUT = 3.0

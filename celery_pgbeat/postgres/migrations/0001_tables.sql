@@ -4,7 +4,7 @@
 -- the same name as a string literal (the notification channel).
 --
 --   what is to run     periodic_task, periodic_task_state, dependency, blackout, task_group
---   what runs          active_job, open_work, lost_message, dependency_turn, group_turn, group_failure
+--   what runs          active_job, open_work, lost_message, dependency_to_check, group_to_check, group_failure
 --   what has run       finished_job
 --   runs on request    backfill
 --   who is there       node, stopped_beat, app, declaration, declaration_in_force, refused_declaration
@@ -253,16 +253,16 @@ create index dependency_of_downstream on {schema}.dependency (downstream);
 -- What beats have to look at: all that comes after an upstream task that has ended, or one downstream task, of which a
 -- job begins to wait or whose definition was changed. No write here waits for another, and beats delete the rows. What
 -- is written depends on nothing that another transaction may change at this moment, or a wait could be forgotten.
-create table {schema}.dependency_turn (
+create table {schema}.dependency_to_check (
     upstream {schema}.task_name,
     downstream {schema}.task_name,
     -- How often a beat has found locked what it was to look at. The rest comes before it.
     tries {schema}.counter not null default 0,
 
-    constraint dependency_turn_of_one check ((upstream is null) <> (downstream is null))
+    constraint dependency_to_check_of_one check ((upstream is null) <> (downstream is null))
 ) with (autovacuum_vacuum_scale_factor = 0.02);
 
-create index dependency_turn_in_order on {schema}.dependency_turn (tries, upstream, downstream);
+create index dependency_to_check_in_order on {schema}.dependency_to_check (tries, upstream, downstream);
 
 -- Groups: periodic tasks that are paused together, and of whose jobs only so many are under way at a time.
 
@@ -323,14 +323,14 @@ create index group_failure_pause_due on {schema}.group_failure (group_name) wher
 -- Groups in which a job may have its turn now: one more row each time something has changed in a group. So a beat looks
 -- at these groups only, not at each in which jobs wait. No write here waits for another, and beats delete the rows.
 -- What is written depends on nothing that another transaction may change at this moment, or a job could be forgotten.
-create table {schema}.group_turn (
+create table {schema}.group_to_check (
     group_name {schema}.task_name not null,
     -- Whether a beat has seen that what keeps the jobs waiting may end without another row here.
-    held boolean not null default false
+    seen boolean not null default false
 );
 
-create index group_turn_of_group on {schema}.group_turn (group_name, held);
-create index group_turn_new on {schema}.group_turn (group_name) where not held;
+create index group_to_check_of_group on {schema}.group_to_check (group_name, seen);
+create index group_to_check_new on {schema}.group_to_check (group_name) where not seen;
 
 -- What a beat has decided about a due row: the mark and the next run that it has found there, the occurrences that are
 -- skipped, then the fields of `Decision` in planning/types.py. A test compares them.

@@ -110,7 +110,7 @@ def test_an_unknown_name_in_a_message_is_no_connection_error() -> None:
     assert broker("redis://").is_connection_error(OperationalError("away"))
 
 
-def test_a_turn_waits_only_a_moment_for_a_probe_that_hangs_and_is_woken_at_its_end(
+def test_a_cycle_waits_only_a_moment_for_a_probe_that_hangs_and_is_woken_at_its_end(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     connect, hanging, answered, rung = Broker._connect, threading.Event(), threading.Event(), threading.Semaphore(0)

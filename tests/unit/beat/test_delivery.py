@@ -1,4 +1,4 @@
-"""The thread that delivers: one batch under way, one that waits, errors told to who makes the turns."""
+"""The thread that delivers: one batch under way, one that waits, errors told to who runs the cycles."""
 
 from __future__ import annotations
 
@@ -203,7 +203,7 @@ def test_nothing_is_written_after_a_full_step_that_could_not_be_confirmed(gate: 
         delivery.check()
 
 
-def test_a_turn_that_reports_a_failed_confirm_does_not_let_its_batch_go_on(gate: Gate, delivery: Delivery) -> None:
+def test_a_cycle_that_reports_a_failed_confirm_does_not_let_its_batch_go_on(gate: Gate, delivery: Delivery) -> None:
     gate.error = RuntimeError("the database is away")
     delivery.deliver([job for _, (job,) in (batch() for _ in range(BATCH + 1))], boottime() + PATIENCE)
     gate.open.release()
@@ -266,7 +266,7 @@ def test_a_job_that_is_later_than_its_catchup_window_is_skipped_and_not_sent(gat
     assert [("too_late", [late], False), ("write", [fresh], False), ("confirm", [fresh], False)] == gate.told
 
 
-def test_there_is_no_place_while_a_batch_waits_and_the_turns_are_woken_when_there_is_one(
+def test_there_is_no_place_while_a_batch_waits_and_the_cycles_are_woken_when_there_is_one(
     gate: Gate, delivery: Delivery, rung: threading.Semaphore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert delivery.wait_for_place()
@@ -275,7 +275,7 @@ def test_there_is_no_place_while_a_batch_waits_and_the_turns_are_woken_when_ther
     assert delivery.wait_for_place()  # one under way, none waiting
     delivery.deliver(batch()[1], boottime() + PATIENCE)
 
-    assert not delivery.wait_for_place()  # the broker hangs, and the turn goes on
+    assert not delivery.wait_for_place()  # the broker hangs, and the cycle goes on
     monkeypatch.setattr("celery_pgbeat.beat.send.delivery_thread.MOMENT", PATIENCE)
     began = boottime()
     assert not delivery.wait_for_place()  # it has been waited for once
@@ -289,7 +289,7 @@ def test_there_is_no_place_while_a_batch_waits_and_the_turns_are_woken_when_ther
     gate.open.release()
     gate.open.release()
     assert delivery.finish(PATIENCE)
-    assert not rung.acquire(blocking=False)  # it rings for a turn that found no place, and for nothing else
+    assert not rung.acquire(blocking=False)  # it rings for a cycle that found no place, and for nothing else
 
 
 def test_the_parts_of_one_batch_which_have_one_lease_leave_a_place_for_the_next_batch(
@@ -314,7 +314,7 @@ def test_the_parts_of_one_batch_which_have_one_lease_leave_a_place_for_the_next_
     assert [[job] for job, _ in made] == steps(gate, "write")
 
 
-def test_a_turn_waits_for_a_place_that_becomes_free_within_a_moment(
+def test_a_cycle_waits_for_a_place_that_becomes_free_within_a_moment(
     gate: Gate, delivery: Delivery, rung: threading.Semaphore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("celery_pgbeat.beat.send.delivery_thread.MOMENT", PATIENCE)
@@ -334,7 +334,7 @@ def test_there_is_no_place_at_the_end_of_the_beat(delivery: Delivery, stopping: 
     assert not delivery.wait_for_place()
 
 
-def test_an_error_of_a_batch_is_raised_once_in_the_next_turn_and_the_next_batch_is_sent(
+def test_an_error_of_a_batch_is_raised_once_in_the_next_cycle_and_the_next_batch_is_sent(
     gate: Gate, delivery: Delivery
 ) -> None:
     gate.raises = RuntimeError("no message can be made")
@@ -356,7 +356,7 @@ def test_an_error_of_a_batch_is_raised_once_in_the_next_turn_and_the_next_batch_
     assert not delivery.is_failing
 
 
-def test_an_error_of_the_last_confirm_is_raised_in_the_next_turn_without_another_batch(
+def test_an_error_of_the_last_confirm_is_raised_in_the_next_cycle_without_another_batch(
     gate: Gate, delivery: Delivery
 ) -> None:
     gate.error = RuntimeError("the database is away")
@@ -374,7 +374,7 @@ def test_an_error_of_the_last_confirm_is_raised_in_the_next_turn_without_another
     assert not delivery.is_failing
 
 
-def test_each_turn_raises_one_error_and_equal_ones_are_raised_once(gate: Gate, delivery: Delivery) -> None:
+def test_each_cycle_raises_one_error_and_equal_ones_are_raised_once(gate: Gate, delivery: Delivery) -> None:
     gate.error = RuntimeError("the database is away")
     delivery.deliver(batch()[1], boottime() + PATIENCE)
     gate.open.release()

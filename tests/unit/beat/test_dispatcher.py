@@ -118,7 +118,7 @@ def drive(beat: Dispatcher, table: Table, due: int) -> list[int]:
     """Let so many rows fall due together; return the batches in which they are marked."""
     table.due, table.batches = due, []
     for _ in range(due // SMALLEST_BATCH + 2):
-        beat.turn()
+        beat.run_cycle()
     return table.batches
 
 
@@ -152,7 +152,7 @@ def test_a_beat_marks_without_a_look_only_where_more_may_be_due(
 ) -> None:
     table.due, table.late_by = due, timedelta(seconds=late_by)
     for _ in range(2):
-        beat.turn()
+        beat.run_cycle()
 
     assert marks == len(table.batches)
 
@@ -160,10 +160,10 @@ def test_a_beat_marks_without_a_look_only_where_more_may_be_due(
 @pytest.mark.usefixtures("own_clock")
 def test_a_row_that_the_last_look_has_announced_is_marked_without_another_look(beat: Dispatcher, table: Table) -> None:
     table.next_run_at = NOW + SOON
-    assert SOON.total_seconds() == beat.turn()
+    assert SOON.total_seconds() == beat.run_cycle()
     table.now, table.due = NOW + SOON, 1
 
-    assert 0.0 == beat.turn()
+    assert 0.0 == beat.run_cycle()
     assert (1, 1) == (table.looks, len(table.batches))
 
 
@@ -173,7 +173,7 @@ def test_a_row_that_another_transaction_locks_makes_no_other_row_late(
 ) -> None:
     table.due, table.locked, table.next_run_at = 1, True, NOW + timedelta(milliseconds=20)
 
-    assert [0.02, 0.02, 0.02] == pytest.approx([beat.turn() for _ in range(3)])
+    assert [0.02, 0.02, 0.02] == pytest.approx([beat.run_cycle() for _ in range(3)])
 
 
 @pytest.mark.usefixtures("own_clock")
@@ -185,7 +185,7 @@ def test_a_beat_that_finds_no_place_for_a_batch_is_woken_when_there_is_one(
     monkeypatch.setattr(parts.delivery, "wait_for_place", lambda: asked.append("to be woken"))
     table.next_run_at = NOW + SOON
 
-    assert beat.turn() > SOON.total_seconds()
+    assert beat.run_cycle() > SOON.total_seconds()
     assert ["to be woken"] == asked
 
 
@@ -193,7 +193,7 @@ def test_a_busy_postgres_gets_smaller_batches(beat: Dispatcher, table: Table, mo
     monkeypatch.setattr("celery_pgbeat.beat.steps.boottime", itertools.count(step=LONGEST_PAUSE).__next__)
     table.due, table.busy = 10_000, DatabaseBusy("ended")
     for _ in range(8):
-        beat.turn()
+        beat.run_cycle()
 
     assert [250, 125, 62, 31, 15, 10, 10, 10] == table.batches
 
@@ -203,7 +203,7 @@ def test_a_pause_of_locked_rows_is_tried_again_after_growing_waits(
 ) -> None:
     table.failing, table.paused = True, [[], [], [], [("row-1", "3 failed jobs in a row"), ("row-2", None)], []]
 
-    assert [0.05, 0.1, 0.2, 0.0, 0.05] == [beat.turn() for _ in range(5)]
+    assert [0.05, 0.1, 0.2, 0.0, 0.05] == [beat.run_cycle() for _ in range(5)]
 
     assert [("WARNING", "Paused 'row-1': 3 failed jobs in a row")] == [
         (record.levelname, record.message) for record in caplog.records
@@ -211,12 +211,12 @@ def test_a_pause_of_locked_rows_is_tried_again_after_growing_waits(
 
 
 def test_after_a_recheck_of_jobs_in_time_the_beat_looks_again_at_once(beat: Dispatcher, table: Table) -> None:
-    beat.turn()
+    beat.run_cycle()
     table.in_time, table.rechecks = True, []
 
-    assert 0 == beat.turn()
+    assert 0 == beat.run_cycle()
     assert ["passed"] == table.rechecks
-    assert beat.turn() > 0
+    assert beat.run_cycle() > 0
 
 
 def test_while_a_batch_waits_for_a_broker_that_hangs_nothing_is_marked_and_other_steps_go_on(
@@ -225,15 +225,15 @@ def test_while_a_batch_waits_for_a_broker_that_hangs_nothing_is_marked_and_other
     monkeypatch.setattr(parts.delivery, "wait_for_place", lambda: False)
     table.due, table.in_time = 100, True
 
-    assert 0 == beat.turn()  # more of what needs no broker may be there
+    assert 0 == beat.run_cycle()  # more of what needs no broker may be there
     assert ["passed", "ahead"] == table.rechecks
-    rests = [beat.turn() for _ in range(3)]
+    rests = [beat.run_cycle() for _ in range(3)]
     assert rests == sorted(rests)
     assert rests[0] > 0
     assert [] == table.batches
 
     monkeypatch.undo()
-    assert 0 == beat.turn()
+    assert 0 == beat.run_cycle()
     assert [100] == [100 - table.due]
 
 
@@ -241,25 +241,25 @@ def test_steps_that_need_no_broker_go_on_while_it_is_away(beat: Dispatcher, tabl
     broker.is_ready_within, broker.probe_in = (lambda _seconds: False), 5.0
     table.due, table.in_time = 1, True
 
-    assert 0 == beat.turn()
-    assert 0 < beat.turn() <= Settings().poll.total_seconds()
+    assert 0 == beat.run_cycle()
+    assert 0 < beat.run_cycle() <= Settings().poll.total_seconds()
     assert [] == table.batches
 
 
 def test_jobs_marked_in_the_future_are_searched_at_the_start_and_when_the_clock_is_set_back(
     beat: Dispatcher, table: Table
 ) -> None:
-    beat.turn()
-    beat.turn()
+    beat.run_cycle()
+    beat.run_cycle()
     assert ["ahead"] == table.rechecks
 
     table.now -= timedelta(hours=1)
-    beat.turn()
-    beat.turn()
+    beat.run_cycle()
+    beat.run_cycle()
     assert ["ahead", "ahead"] == table.rechecks
 
 
 def test_lapsed_jobs_cause_no_busy_loop_while_a_beat_may_not_judge_yet(beat: Dispatcher, table: Table) -> None:
     table.past_deadline = True
 
-    assert [1.0, 1.0] == [beat.turn(), beat.turn()]
+    assert [1.0, 1.0] == [beat.run_cycle(), beat.run_cycle()]

@@ -115,7 +115,7 @@ def beat_of(table: Any, clock: Clock) -> Dispatcher:
     return opened(table, stopwatch=clock).dispatcher
 
 
-def test_a_turn_ends_its_planning_after_half_a_second_and_the_next_one_goes_on_behind_it(clock: Clock) -> None:
+def test_a_cycle_ends_its_planning_after_half_a_second_and_the_next_one_goes_on_behind_it(clock: Clock) -> None:
     table = Table(AN_AUTHORS)
     beat = planner_of(table, clock)
 
@@ -140,13 +140,13 @@ def test_a_row_that_takes_longer_than_half_a_second_is_planned_nevertheless(cloc
 def test_a_thousand_expensive_rows_that_are_edited_all_the_time_do_not_starve_the_last_name(clock: Clock) -> None:
     table = Table([*AN_AUTHORS, "z"])
     beat = planner_of(table, clock)
-    turns = 0
+    cycles = 0
     while "z" in table.unplanned_names:
         beat.plan(1_000)
-        turns += 1
+        cycles += 1
         table.unplanned_names = sorted({*AN_AUTHORS, *table.unplanned_names})
 
-    assert turns <= len(AN_AUTHORS) * clock.expensive / PLANNED_WITHIN + 1
+    assert cycles <= len(AN_AUTHORS) * clock.expensive / PLANNED_WITHIN + 1
 
     beat.plan(1_000)
     assert AN_AUTHORS[0] not in table.unplanned_names, "behind the last name comes the first one"
@@ -157,7 +157,7 @@ def test_rows_that_there_was_no_time_to_decide_are_given_back_at_once(clock: Clo
     table.unplanned_names = []
     beat = beat_of(table, clock)
 
-    beat.turn()
+    beat.run_cycle()
 
     assert 0 < len(table.decided) < FIRST_BATCH
     assert clock.seconds < DECIDED_WITHIN + 2 * clock.expensive
@@ -169,8 +169,8 @@ def test_after_a_batch_that_took_too_long_the_next_is_small_and_takes_some_of_th
     table.unplanned_names = []
     beat = beat_of(table, clock)
 
-    beat.turn()
-    beat.turn()
+    beat.run_cycle()
+    beat.run_cycle()
 
     assert [0, SMALLEST_BATCH // 4] == table.fresh
 
@@ -180,15 +180,15 @@ def test_expensive_rows_are_all_decided_each_once_and_in_the_order_in_which_they
     table.unplanned_names = []
     beat = beat_of(table, clock)
     while len(table.decided) < 100:
-        beat.turn()
+        beat.run_cycle()
 
     assert AN_AUTHORS[:100] == table.decided
 
 
-def test_both_budgets_together_leave_a_turn_about_a_second(clock: Clock) -> None:
+def test_both_budgets_together_leave_a_cycle_about_a_second(clock: Clock) -> None:
     table = Table(AN_AUTHORS)
     beat = beat_of(table, clock)
 
-    beat.turn()
+    beat.run_cycle()
 
     assert clock.seconds < PLANNED_WITHIN + DECIDED_WITHIN + 4 * clock.expensive

@@ -26,8 +26,8 @@ from celery_pgbeat.settings import Settings
 NOWHERE = "postgresql://127.0.0.1:1/nowhere"
 
 
-class Turns:
-    """A dispatcher and its delivery, which fails in the background: a turn raises the error of an earlier batch."""
+class Cycles:
+    """A dispatcher and its delivery, which fails in the background: a cycle raises the error of an earlier batch."""
 
     def __init__(self) -> None:
         self.is_failing = False
@@ -35,7 +35,7 @@ class Turns:
         self.faults: list[Exception | None] = []
         self.checked = 0
 
-    def turn(self) -> float:
+    def run_cycle(self) -> float:
         fault = self.faults.pop(0) if self.faults else None
         if fault is not None:
             raise fault
@@ -50,8 +50,8 @@ class Turns:
 
 
 @pytest.fixture
-def turns() -> Turns:
-    return Turns()
+def cycles() -> Cycles:
+    return Cycles()
 
 
 @pytest.fixture
@@ -60,20 +60,20 @@ def waits() -> list[float]:
 
 
 @pytest.fixture
-def loop(turns: Turns, waits: list[float], monkeypatch: pytest.MonkeyPatch) -> Iterator[BeatLoop]:
-    made = loop_of(turns, waits, monkeypatch)
+def loop(cycles: Cycles, waits: list[float], monkeypatch: pytest.MonkeyPatch) -> Iterator[BeatLoop]:
+    made = loop_of(cycles, waits, monkeypatch)
     yield made
     made.wiring.wakeup.close()
 
 
-def loop_of(turns: Turns, waits: list[float], monkeypatch: pytest.MonkeyPatch) -> BeatLoop:
-    """Return a loop whose turns are these, with nothing behind it."""
+def loop_of(cycles: Cycles, waits: list[float], monkeypatch: pytest.MonkeyPatch) -> BeatLoop:
+    """Return a loop whose cycles are these, with nothing behind it."""
     app = Celery("loop", broker="memory://", set_as_current=False)
     app.conf.pgbeat_url = NOWHERE
     wiring = Wiring(Scheduler(app, lazy=True), Settings(url=NOWHERE))
     made = BeatLoop(wiring, 1.0)
-    janitor = SimpleNamespace(turn=lambda: None, stop=lambda: None)
-    parts: Any = SimpleNamespace(janitor=janitor, dispatcher=turns, delivery=turns, steps=Steps(wiring.database))
+    janitor = SimpleNamespace(run_cycle=lambda: None, stop=lambda: None)
+    parts: Any = SimpleNamespace(janitor=janitor, dispatcher=cycles, delivery=cycles, steps=Steps(wiring.database))
     for part, stand_in in (("_beat", parts), ("_wait", waits.append)):
         monkeypatch.setattr(made, part, stand_in)
     for step in ("_check_schema", "_check_app", "_sync_code"):
@@ -81,15 +81,15 @@ def loop_of(turns: Turns, waits: list[float], monkeypatch: pytest.MonkeyPatch) -
     return made
 
 
-def test_a_signal_at_any_line_of_a_turn_stops_the_beat(
-    turns: Turns, waits: list[float], monkeypatch: pytest.MonkeyPatch
+def test_a_signal_at_any_line_of_a_cycle_stops_the_beat(
+    cycles: Cycles, waits: list[float], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    turns.check = lambda: None  # type: ignore[method-assign]
+    cycles.check = lambda: None  # type: ignore[method-assign]
     for line in itertools.count(1):
-        made = loop_of(turns, waits, monkeypatch)
-        made.turn()
+        made = loop_of(cycles, waits, monkeypatch)
+        made.run_cycle()
         came: list[int] = []
-        thread = threading.Thread(target=turn_with_a_signal, args=(made, line, came), daemon=True)
+        thread = threading.Thread(target=cycle_with_a_signal, args=(made, line, came), daemon=True)
         thread.start()
         thread.join(10)
         assert not thread.is_alive(), f"the handler waits forever for line {line}"
@@ -98,11 +98,11 @@ def test_a_signal_at_any_line_of_a_turn_stops_the_beat(
         made.wiring.wakeup.close()
         if not came:
             break
-    assert line > 5, "a turn has lines"
+    assert line > 5, "a cycle has lines"
 
 
-def turn_with_a_signal(loop: BeatLoop, line: int, came: list[int]) -> None:
-    """Make a turn, at whose line of this number the handler of Celery's beat runs."""
+def cycle_with_a_signal(loop: BeatLoop, line: int, came: list[int]) -> None:
+    """Run a cycle, at whose line of this number the handler of Celery's beat runs."""
     lines = itertools.count(1)
 
     def trace(*event: Any) -> Any:
@@ -115,19 +115,19 @@ def turn_with_a_signal(loop: BeatLoop, line: int, came: list[int]) -> None:
 
     sys.settrace(trace)
     try:
-        loop.turn()
+        loop.run_cycle()
     except SystemExit:
         pass
     finally:
         sys.settrace(None)
 
 
-def test_the_threads_of_a_beat_do_not_wait_long_for_each_other(loop: BeatLoop, turns: Turns) -> None:
+def test_the_threads_of_a_beat_do_not_wait_long_for_each_other(loop: BeatLoop, cycles: Cycles) -> None:
     before = sys.getswitchinterval()
     sys.setswitchinterval(0.005)  # Python's own; another loop of this process may have lowered it
-    turns.check = lambda: None  # type: ignore[method-assign]
+    cycles.check = lambda: None  # type: ignore[method-assign]
     try:
-        loop.turn()
+        loop.run_cycle()
         assert SWITCH_INTERVAL >= sys.getswitchinterval()
     finally:
         loop.stop(5)
@@ -136,13 +136,13 @@ def test_the_threads_of_a_beat_do_not_wait_long_for_each_other(loop: BeatLoop, t
 
 @pytest.mark.parametrize(("before", "after"), [(700, COLLECTED_AFTER), (50_000, 50_000), (0, 0)])
 def test_a_beat_collects_garbage_less_often_unless_it_is_collected_even_less_often_or_never(
-    loop: BeatLoop, turns: Turns, before: int, after: int
+    loop: BeatLoop, cycles: Cycles, before: int, after: int
 ) -> None:
     own = gc.get_threshold()
     gc.set_threshold(before, *own[1:])
-    turns.check = lambda: None  # type: ignore[method-assign]
+    cycles.check = lambda: None  # type: ignore[method-assign]
     try:
-        loop.turn()
+        loop.run_cycle()
         assert (after, *own[1:]) == gc.get_threshold()
     finally:
         loop.stop(5)
@@ -150,49 +150,49 @@ def test_a_beat_collects_garbage_less_often_unless_it_is_collected_even_less_oft
 
 
 def test_a_delivery_that_keeps_failing_is_logged_once_and_its_recovery_once(
-    loop: BeatLoop, turns: Turns, caplog: pytest.LogCaptureFixture
+    loop: BeatLoop, cycles: Cycles, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO, logger="celery_pgbeat.beat.loop")
-    turns.is_failing = True
-    turns.faults = [RuntimeError("no confirm"), None, RuntimeError("no confirm"), None, RuntimeError("no confirm")]
+    cycles.is_failing = True
+    cycles.faults = [RuntimeError("no confirm"), None, RuntimeError("no confirm"), None, RuntimeError("no confirm")]
     for _ in range(5):
-        loop._guarded(loop._turn)
-    assert ["A turn failed; trying again"] == caplog.messages
+        loop._guarded(loop._run_cycle)
+    assert ["A cycle failed; trying again"] == caplog.messages
 
-    turns.is_failing = False
-    loop._guarded(loop._turn)
-    assert ["A turn failed; trying again", "Working again"] == caplog.messages
+    cycles.is_failing = False
+    loop._guarded(loop._run_cycle)
+    assert ["A cycle failed; trying again", "Working again"] == caplog.messages
 
 
 def test_the_pause_grows_until_a_delivery_has_succeeded(
-    loop: BeatLoop, turns: Turns, waits: list[float], monkeypatch: pytest.MonkeyPatch
+    loop: BeatLoop, cycles: Cycles, waits: list[float], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("celery_pgbeat.beat.loop.random.uniform", lambda _low, high: high)
-    turns.is_failing = True
-    turns.faults = [RuntimeError("no confirm"), None, RuntimeError("no confirm"), None, RuntimeError("no confirm")]
+    cycles.is_failing = True
+    cycles.faults = [RuntimeError("no confirm"), None, RuntimeError("no confirm"), None, RuntimeError("no confirm")]
     for _ in range(5):
-        loop._guarded(loop._turn)
+        loop._guarded(loop._run_cycle)
     first, second, third = waits
     assert (first * 2, first * 4) == (second, third)
 
-    turns.is_failing = False
-    loop._guarded(loop._turn)
-    turns.faults = [RuntimeError("no confirm")]
-    loop._guarded(loop._turn)
+    cycles.is_failing = False
+    loop._guarded(loop._run_cycle)
+    cycles.faults = [RuntimeError("no confirm")]
+    loop._guarded(loop._run_cycle)
     assert first == waits[-1]
 
 
 def test_an_error_of_the_last_delivery_is_logged_when_the_beat_stops(
-    loop: BeatLoop, turns: Turns, caplog: pytest.LogCaptureFixture
+    loop: BeatLoop, cycles: Cycles, caplog: pytest.LogCaptureFixture
 ) -> None:
     loop._guarded(loop._give_back)
 
-    assert 1 == turns.checked
-    assert ["A turn failed; trying again"] == caplog.messages
+    assert 1 == cycles.checked
+    assert ["A cycle failed; trying again"] == caplog.messages
 
 
 def test_an_error_of_the_last_delivery_is_logged_even_if_the_rows_cannot_be_given_back(
-    loop: BeatLoop, turns: Turns, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    loop: BeatLoop, cycles: Cycles, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     def refuse() -> None:
         raise RuntimeError("no row is unmarked")
@@ -201,54 +201,56 @@ def test_an_error_of_the_last_delivery_is_logged_even_if_the_rows_cannot_be_give
     monkeypatch.setattr(loop._beat.janitor, "stop", refuse)
     loop._guarded(loop._give_back)
 
-    assert 1 == turns.checked
+    assert 1 == cycles.checked
     assert "no row is unmarked" in caplog.text
     assert "the last confirm failed" in caplog.text
 
 
-def test_an_outage_is_logged_in_whole_sentences(loop: BeatLoop, turns: Turns, caplog: pytest.LogCaptureFixture) -> None:
+def test_an_outage_is_logged_in_whole_sentences(
+    loop: BeatLoop, cycles: Cycles, caplog: pytest.LogCaptureFixture
+) -> None:
     refused = OperationalError("select", None, Exception("connection refused"), connection_invalidated=True)
-    turns.faults = [Database(NOWHERE).translated(refused)]
-    loop._guarded(loop._turn)
+    cycles.faults = [Database(NOWHERE).translated(refused)]
+    loop._guarded(loop._run_cycle)
     (line,) = caplog.messages
     assert line.endswith(" is not usable: connection refused. Nothing is sent meanwhile.")
 
 
 def test_a_beat_without_postgres_closes_its_connections_for_the_pause(
-    loop: BeatLoop, turns: Turns, waits: list[float], monkeypatch: pytest.MonkeyPatch
+    loop: BeatLoop, cycles: Cycles, waits: list[float], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     paused: list[float] = []
     closed: list[bool] = []
     monkeypatch.setattr(loop.wiring.wakeup, "pause", paused.append)
     monkeypatch.setattr(loop.wiring.database, "close", lambda: closed.append(True))
-    turns.faults = [DatabaseUnavailable("too many connections"), DatabaseBusy("a lock"), RuntimeError("a defect")]
+    cycles.faults = [DatabaseUnavailable("too many connections"), DatabaseBusy("a lock"), RuntimeError("a defect")]
 
     for _ in range(3):
-        loop._guarded(loop._turn)
+        loop._guarded(loop._run_cycle)
 
     assert (3, [waits[0]], [True]) == (len(waits), paused, closed)
 
 
 def test_a_statement_that_postgres_ended_is_not_logged_as_an_outage(
-    loop: BeatLoop, turns: Turns, caplog: pytest.LogCaptureFixture
+    loop: BeatLoop, cycles: Cycles, caplog: pytest.LogCaptureFixture
 ) -> None:
-    turns.faults = [DatabaseBusy("Postgres at x ended a statement: canceling statement due to lock timeout.")]
-    loop._guarded(loop._turn)
+    cycles.faults = [DatabaseBusy("Postgres at x ended a statement: canceling statement due to lock timeout.")]
+    loop._guarded(loop._run_cycle)
     assert [
         "Postgres at x ended a statement: canceling statement due to lock timeout. It is tried again."
     ] == caplog.messages
 
 
 def test_a_missing_privilege_is_one_line_that_says_where_the_grants_are(
-    loop: BeatLoop, turns: Turns, caplog: pytest.LogCaptureFixture
+    loop: BeatLoop, cycles: Cycles, caplog: pytest.LogCaptureFixture
 ) -> None:
     class Denied(Exception):
         sqlstate = "42501"
 
     refused = [ProgrammingError("select", None, Denied("permission denied for table node")) for _ in range(3)]
-    turns.faults = [*refused]
+    cycles.faults = [*refused]
     for _ in refused:
-        loop._guarded(loop._turn)
+        loop._guarded(loop._run_cycle)
 
     (record,) = caplog.records
     assert record.exc_info is None

@@ -51,7 +51,7 @@ def test_the_counts_of_the_beat_are_served() -> None:
     tally.count(sent=5, refused=1)
     tally.skip({"overlap": 2})
     tally.late([0.2, 0.3])
-    tally.turned(broker_up=True)
+    tally.cycle_ended(broker_up=True)
 
     found = served(tally, READING)
 
@@ -59,7 +59,7 @@ def test_the_counts_of_the_beat_are_served() -> None:
     assert 2 == found["pgbeat_skipped_total overlap"]
     assert (0, 1, 2) == tuple(found[f"pgbeat_lateness_seconds_bucket {bound}"] for bound in ("0.1", "0.25", "0.5"))
     assert (2, 0.5) == (found["pgbeat_lateness_seconds_count"], found["pgbeat_lateness_seconds_sum"])
-    assert 0 <= found["pgbeat_since_turn_seconds"] < 60
+    assert 0 <= found["pgbeat_since_cycle_seconds"] < 60
     assert 1 == found["pgbeat_broker_up"]
 
 

@@ -119,7 +119,7 @@ def test_a_tick_ends_with_the_last_phase_of_its_last_job(seen: Exported) -> None
     ids = [uuid.uuid4(), uuid.uuid4()]
     tick = spans.begin("tick", "mark", 1, NOON, {"due": 2})
     spans.submitted(tick, dict.fromkeys(ids, NOON))
-    spans.turn_over()
+    spans.end_cycle()
     spans.settle(ids[:1])
     assert ["pgbeat mark"] == seen.names
 
@@ -133,11 +133,11 @@ def test_a_tick_ends_with_the_last_phase_of_its_last_job(seen: Exported) -> None
     assert {"due": 2, "jobs": 2} == counts(tick_span(seen))
 
 
-def test_a_tick_without_jobs_ends_with_its_turn(seen: Exported) -> None:
+def test_a_tick_without_jobs_ends_with_its_cycle(seen: Exported) -> None:
     spans = Spans()
     spans.begin("tick", "mark", 1, NOON, {"due": 1})
 
-    spans.turn_over()
+    spans.end_cycle()
 
     assert {"due": 1, "jobs": 0} == counts(tick_span(seen))
 
@@ -177,7 +177,7 @@ def test_a_job_has_a_trace_of_its_own_that_links_to_its_tick_and_continues_in_th
     with trace.get_tracer("other").start_as_current_span("somebody else's"):
         made = spans.begin_jobs([given], NOON, "redis", ["mail"])
     spans.end_jobs(made, {given.id}, {})
-    spans.turn_over()
+    spans.end_cycle()
     spans.settle([given.id])
 
     span = seen.one("create shop.probe")

@@ -31,10 +31,10 @@ def test_a_bucket_holds_what_is_not_later_than_its_bound() -> None:
     assert 7200.021 == lateness.total
 
 
-def test_before_the_first_turn_there_is_no_time_since_it() -> None:
+def test_before_the_first_cycle_there_is_no_time_since_it() -> None:
     tally = Tally()
 
-    assert tally.since_turn() is None
-    tally.turned(broker_up=False)
-    assert 0 <= (tally.since_turn() or 0) < 60
+    assert tally.since_cycle() is None
+    tally.cycle_ended(broker_up=False)
+    assert 0 <= (tally.since_cycle() or 0) < 60
     assert tally.broker_up is False

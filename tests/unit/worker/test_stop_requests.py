@@ -73,7 +73,7 @@ class MainProcess:
             self.rows[start.token] = kind
         return start
 
-    def turn(self) -> None:
+    def run_duty(self) -> None:
         """Run the duty once and write its reports, then do what it left to the thread of the consumer."""
         self.duty.run(cast(WorkerQueries, self))
         self.queue.write(cast(WorkerQueries, self))
@@ -102,43 +102,43 @@ def main(monkeypatch: pytest.MonkeyPatch) -> Iterator[MainProcess]:
 
 
 def test_a_worker_that_runs_no_job_reads_no_requests(main: MainProcess) -> None:
-    main.turn()
+    main.run_duty()
     assert [] == main.reads
 
 
 def test_a_job_that_is_cancelled_gets_the_signal_at_each_check_until_it_has_ended(main: MainProcess) -> None:
     main.run()
     start = main.run("cancel")
-    main.turn()
-    main.turn()
+    main.run_duty()
+    main.run_duty()
     state.active_requests.discard(main.requests[start])
-    main.turn()
+    main.run_duty()
     assert [("send_stop_signal", 1)] * 2 == main.done
 
 
 def test_a_request_for_a_start_that_does_not_run_here_is_ignored(main: MainProcess) -> None:
     main.run()
     main.rows[uuid.uuid4()] = "terminate"
-    main.turn()
+    main.run_duty()
     assert [] == main.done
 
 
 def test_a_request_is_logged_once_a_job(main: MainProcess, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level("INFO")
     start = main.run("cancel")
-    main.turn()
-    main.turn()
+    main.run_duty()
+    main.run_duty()
     assert [f"Job {start.job} is asked to stop (cancel)"] == [each.message for each in caplog.records]
 
 
 def test_a_terminated_start_is_reported_after_its_process_has_exited(main: MainProcess) -> None:
     start = main.run("terminate")
-    main.turn()
+    main.run_duty()
     assert main.duty.is_ending(start)
-    main.turn()
+    main.run_duty()
     assert [("terminate", 0)] == main.done
     main.requests[start].result.over = True
-    main.turn()
+    main.run_duty()
     assert [("terminate", 0), ("revoked", "its process was ended")] == main.done
     assert not main.duty.is_ending(start)
 
@@ -147,7 +147,7 @@ def test_a_start_that_ends_before_the_consumer_terminates_it_is_not_terminated(m
     start = main.run("terminate")
     main.duty.run(cast(WorkerQueries, main))
     state.active_requests.discard(main.requests[start])
-    main.turn()
+    main.run_duty()
     assert [] == main.done
 
 
@@ -157,16 +157,16 @@ def test_a_process_that_does_not_end_is_killed_once_its_time_is_over(
     now = 0.0
     monkeypatch.setattr(module, "monotonic", lambda: now)
     start = main.run("terminate")
-    main.turn()
+    main.run_duty()
     now = KILL_AFTER - 1
-    main.turn()
+    main.run_duty()
     assert [("terminate", 0)] == main.done
     now = KILL_AFTER
-    main.turn()
-    main.turn()
+    main.run_duty()
+    main.run_duty()
     assert [("terminate", 0), ("kill 9", 0)] == main.done
     main.requests[start].result.over = True
-    main.turn()
+    main.run_duty()
     assert ("revoked", "its process was ended") == main.done[-1]
 
 
@@ -177,11 +177,11 @@ def test_a_process_that_has_returned_a_result_in_time_is_not_killed(
     now = 0.0
     monkeypatch.setattr(module, "monotonic", lambda: now)
     start = main.run("terminate")
-    main.turn()
+    main.run_duty()
     now = KILL_AFTER
     main.duty.run(cast(WorkerQueries, main))
     main.requests[start].result.over = True
-    main.turn()
+    main.run_duty()
     assert [("terminate", 0), ("revoked", "its process was ended")] == main.done
 
 
@@ -190,16 +190,16 @@ def test_a_result_backend_that_is_away_does_not_end_the_consumer(
 ) -> None:
     main.backend_is_away = True
     start = main.run("terminate")
-    main.turn()
+    main.run_duty()
     main.requests[start].result.over = True
-    main.turn()
+    main.run_duty()
     assert ("revoked", "its process was ended") == main.done[-1]
     assert f"Job {start.job} was terminated, and Celery could not record that" in caplog.text
 
 
 def test_a_termination_under_way_is_reported_when_the_worker_ends(main: MainProcess) -> None:
     main.run("terminate")
-    main.turn()
+    main.run_duty()
     main.duty.shutdown(cast(WorkerQueries, main))
     assert ("revoked", "its process was ended") == main.done[-1]
 
@@ -209,8 +209,8 @@ def test_a_pool_without_processes_logs_once_that_it_cannot_terminate_jobs(caplog
     main.run("terminate")
     main.run("terminate")
     main.run("cancel")
-    main.turn()
-    main.turn()
+    main.run_duty()
+    main.run_duty()
     state.active_requests.clear()
     assert [] == main.done
     assert 1 == caplog.text.count("cannot terminate jobs")

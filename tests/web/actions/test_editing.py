@@ -41,7 +41,7 @@ def test_what_beats_decide_while_a_person_types_is_no_change_by_another_person(w
     form = anna.open("/edit?name=load")
     at = NOON + timedelta(seconds=1)
     well.final("succeeded", at)
-    well.session.rows("insert into pgbeat.dependency_turn (upstream) values ('nightly')")
+    well.session.rows("insert into pgbeat.dependency_to_check (upstream) values ('nightly')")
     assert 1 == well.session.value("select pgbeat.settle_downstream()")
 
     gone_to(

@@ -181,7 +181,7 @@ begin
             perform {schema}.validate_after(new.name, named);
         end if;
     end if;
-    insert into {schema}.dependency_turn (downstream) values (new.name);
+    insert into {schema}.dependency_to_check (downstream) values (new.name);
     return null;
 end
 $$;
@@ -213,7 +213,7 @@ language plpgsql security definer
 set search_path = pg_catalog, pg_temp
 as $$
 begin
-    insert into {schema}.dependency_turn (downstream) values (new.name);
+    insert into {schema}.dependency_to_check (downstream) values (new.name);
     return null;
 end
 $$;
@@ -229,7 +229,7 @@ create trigger periodic_task_decided_after
     execute function {schema}.decided_after();
 
 -- A row has been planned again, or an author has set its next run: nothing may be left to do of it now up to an instant
--- for which others wait. A submit, which every tick writes, moves last_run_at too: it writes a turn itself, or its job
+-- for which others wait. A submit, which every tick writes, moves last_run_at too: it writes a row itself, or its job
 -- does when it ends.
 create or replace function {schema}.planned_again() returns trigger
 language plpgsql security definer
@@ -238,7 +238,7 @@ set enable_seqscan = off
 set jit = off
 as $$
 begin
-    insert into {schema}.dependency_turn (upstream)
+    insert into {schema}.dependency_to_check (upstream)
     select new.name where exists (select from {schema}.dependency where upstream = new.name);
     return null;
 end
@@ -291,7 +291,7 @@ begin
         with gone as (
             delete from {schema}.dependency where downstream = any (names) returning downstream
         )
-        insert into {schema}.dependency_turn (downstream) select distinct downstream from gone;
+        insert into {schema}.dependency_to_check (downstream) select distinct downstream from gone;
     end if;
     return null;
 end

@@ -23,9 +23,9 @@
 --   finished   | a person has finished it (a value of `state`)           | it takes no new jobs;  | resume_group()
 --              |                                                         | what waits goes on     |
 --
--- A row of `group_turn` is a reason to look at a group. One with `held` was left by a beat that has looked: it could
--- not lock the group, has more to grant, or the jobs wait for what ends without another row (a rate limit, other
--- groups). `held_groups_with_room` reads whether a job may have its turn by now.
+-- A row of `group_to_check` is a reason to look at a group. One with `seen` was left by a beat that has looked: it
+-- could not lock the group, has more to grant, or the jobs wait for what ends without another row (a rate limit, other
+-- groups). `seen_groups_with_room` reads whether a job may have its turn by now.
 --
 -- Two other words are not about groups: `held_back` is a column of a periodic task, and the `held` that `confirm`
 -- returns is a lock. An argument or an alias `known` is the stored row of the group.
@@ -295,7 +295,7 @@ $$;
 
 -- The groups in which a job may have its turn by now, of those in which a beat has seen that it could not. Many may
 -- wait for the same other groups, so each of those is looked at once.
-create or replace function {schema}.held_groups_with_room() returns setof text
+create or replace function {schema}.seen_groups_with_room() returns setof text
 language plpgsql stable rows 10
 set search_path = pg_catalog, pg_temp
 set enable_seqscan = off
@@ -303,21 +303,21 @@ set jit = off
 as $$
 begin
     return query
-    with held as materialized (
-        select distinct group_name from {schema}.group_turn where held
+    with seen as materialized (
+        select distinct group_name from {schema}.group_to_check where seen
     ),
     busy as materialized (
         select other
         from (
             select distinct unnest(known.waits_for) as other
-            from held
-            join {schema}.task_group as known on known.name = held.group_name
+            from seen
+            join {schema}.task_group as known on known.name = seen.group_name
         ) as waited_for
         where {schema}.is_busy(other)
     )
-    select held.group_name::text
-    from held
-    left join {schema}.task_group as known on known.name = held.group_name
+    select seen.group_name::text
+    from seen
+    left join {schema}.task_group as known on known.name = seen.group_name
     where known.name is null
         or not coalesce(known.waits_for && array(select other from busy), false)
         and {schema}.turns_in(known) is distinct from 0;
@@ -334,9 +334,9 @@ as $$
 begin
     return (
         select min(known.next_turn_at)
-        from {schema}.group_turn as held
-        join {schema}.task_group as known on known.name = held.group_name
-        where held.held and known.next_turn_at > {schema}.now()
+        from {schema}.group_to_check as waiting
+        join {schema}.task_group as known on known.name = waiting.group_name
+        where waiting.seen and known.next_turn_at > {schema}.now()
             and known.next_turn_at <= {schema}.now() + known.rate_interval + interval '1 minute');
 end
 $$;

@@ -220,7 +220,7 @@ begin
     if tg_op <> 'DELETE' then
         perform {schema}.regroup_members(new.name, new.paused);
     end if;
-    insert into {schema}.group_turn (group_name)
+    insert into {schema}.group_to_check (group_name)
     select distinct name from unnest(array[old.name, new.name]) as name
     where name is not null;
     perform pg_notify({channel}, '');
@@ -280,9 +280,9 @@ set search_path = pg_catalog, pg_temp
 as $$
 begin
     if new.waits_for = 'slot' then
-        insert into {schema}.group_turn (group_name) values (new.group_name);
+        insert into {schema}.group_to_check (group_name) values (new.group_name);
     else
-        insert into {schema}.dependency_turn (downstream) values (new.periodic_task);
+        insert into {schema}.dependency_to_check (downstream) values (new.periodic_task);
     end if;
     return null;
 end

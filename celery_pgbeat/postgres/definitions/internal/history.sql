@@ -33,7 +33,7 @@ as $$ select case when instant between '0001-01-02 00:00+00' and '9999-12-30 00:
 -- already. It has a beat look at what comes after its periodic task. It wakes a beat for these, or if there is room for
 -- a backfill.
 --
--- In a group with rules it writes into group_turn whether a job waits there or not. One that begins to wait at this
+-- In a group with rules it writes into group_to_check whether a job waits there or not. One that begins to wait at this
 -- moment is not seen here, and a beat that looks at it counts this job as under way until this transaction has
 -- committed. Which plan is kept here must not depend on which statement had its plan made first, nor on the settings of
 -- the statement that ended the jobs: whether few or many have ended, each is looked up by index.
@@ -76,7 +76,7 @@ begin
                 offset 0)
         on conflict do nothing;
         wakes := found;
-        insert into {schema}.group_turn (group_name)
+        insert into {schema}.group_to_check (group_name)
         select known.name from {schema}.task_group as known where known.name = any (groups) and known.limited
         union all
         -- A group that has lost its limit, or its row: its jobs wait until a beat looks.
@@ -86,7 +86,7 @@ begin
             select from {schema}.task_group as known
             where known.waits_for is not null and known.waits_for && groups and {schema}.has_waiting(known.name));
     end if;
-    insert into {schema}.dependency_turn (upstream)
+    insert into {schema}.dependency_to_check (upstream)
     select ended.periodic_task from (select distinct periodic_task from deleted) as ended
     where exists (select from {schema}.dependency where upstream = ended.periodic_task offset 0);
     wakes := wakes or found;
@@ -109,14 +109,14 @@ create trigger active_job_gone
 -- The row of `last_author` that a session locks for as long as it does what only one may do at a time; NULL if another
 -- session has it. Not an advisory lock: every user of the database could take that. It acts for the owner: nothing else
 -- reads or locks that table.
-create or replace function {schema}.turn_of_one(what text) returns text
+create or replace function {schema}.try_lock(what text) returns text
 language sql security definer
 set search_path = pg_catalog, pg_temp
 as $$
-    select known.what from {schema}.last_author as known where known.what = turn_of_one.what for update skip locked
+    select known.what from {schema}.last_author as known where known.what = try_lock.what for update skip locked
 $$;
 
-revoke execute on function {schema}.turn_of_one(text) from public;
+revoke execute on function {schema}.try_lock(text) from public;
 
 -- The last records of a periodic task by its occurrences: of one that ran, of one that was skipped and has ended with
 -- that, of one that was left out. What comes after it asks for no earlier ones.

@@ -50,10 +50,10 @@ comment on column {schema}.group_failure.failed_at is 'Internal: when it failed 
 comment on column {schema}.group_failure.pause_due is 'Internal: whether a beat has yet to pause the group.';
 comment on column {schema}.group_failure.retried is 'Internal: whether a person has had it run again by retry_job().';
 
-comment on table {schema}.group_turn is
+comment on table {schema}.group_to_check is
     'Internal: the groups in which a job may have its turn now, a row for each time that something has changed in one.';
-comment on column {schema}.group_turn.group_name is 'Internal: the group.';
-comment on column {schema}.group_turn.held is
+comment on column {schema}.group_to_check.group_name is 'Internal: the group.';
+comment on column {schema}.group_to_check.seen is
     'Internal: whether a beat has seen that what keeps its jobs waiting ends without another row here.';
 
 comment on table {schema}.dependency is
@@ -61,11 +61,11 @@ comment on table {schema}.dependency is
 comment on column {schema}.dependency.upstream is 'Internal: the periodic task that comes first.';
 comment on column {schema}.dependency.downstream is 'Internal: the periodic task that names it.';
 
-comment on table {schema}.dependency_turn is
+comment on table {schema}.dependency_to_check is
     'Internal: what beats have to look at, because something has ended or changed before it.';
-comment on column {schema}.dependency_turn.upstream is 'Internal: a periodic task that has ended: all after it.';
-comment on column {schema}.dependency_turn.downstream is 'Internal: a periodic task to look at; else NULL.';
-comment on column {schema}.dependency_turn.tries is 'Internal: how often a beat has found it locked.';
+comment on column {schema}.dependency_to_check.upstream is 'Internal: a periodic task that has ended: all after it.';
+comment on column {schema}.dependency_to_check.downstream is 'Internal: a periodic task to look at; else NULL.';
+comment on column {schema}.dependency_to_check.tries is 'Internal: how often a beat has found it locked.';
 
 comment on table {schema}.blackout is
     'Blackout windows with a name, for the column blackout of many periodic tasks: window: name. When one changes, the beats plan the periodic tasks that use it again. A wrong value is refused with SQLSTATE 22023.';

@@ -119,7 +119,7 @@ begin
     update {schema}.task_group as known set state = 'active'
     where known.name = resume_group.name
     returning known.* into resumed;
-    insert into {schema}.group_turn (group_name) values (resume_group.name);
+    insert into {schema}.group_to_check (group_name) values (resume_group.name);
     if resumed.name is null then
         resumed.name := resume_group.name;
         resumed.paused := false;

@@ -34,7 +34,7 @@ begin
         raise exception using errcode = 'invalid_parameter_value',
             message = format('days_ahead is %s, not 0 to 366', coalesce(days_ahead::text, 'null'));
     end if;
-    if {schema}.turn_of_one('make_days') is null then
+    if {schema}.try_lock('make_days') is null then
         return null;
     end if;
     for day in
@@ -73,7 +73,7 @@ declare
     day text;
     kept {schema}.finished_job[] := '{}';
 begin
-    if {schema}.turn_of_one('prune') is null then
+    if {schema}.try_lock('prune') is null then
         return 0;
     end if;
     days := array(

@@ -102,47 +102,47 @@ as $$
 declare
     most_groups constant int := 100;
     most_reasons constant int := 1000;  -- for each group
-    held_with_room constant text[] := array(
-        select name from {schema}.held_groups_with_room() as name order by random() limit most_groups);
+    seen_with_room constant text[] := array(
+        select name from {schema}.seen_groups_with_room() as name order by random() limit most_groups);
     names text[];
     there_are_more boolean;
     locked text[];
     granted int := 0;
     without_limit int;
 begin
-    -- Each row of group_turn is a reason to look at a group. What is written from here on is a row of its own, and the
-    -- next look finds it.
+    -- Each row of group_to_check is a reason to look at a group. What is written from here on is a row of its own, and
+    -- the next look finds it.
     with recursive new as (
-        (select group_name from {schema}.group_turn where not held order by group_name limit 1)
+        (select group_name from {schema}.group_to_check where not seen order by group_name limit 1)
         union all
         select (
-            select known.group_name from {schema}.group_turn as known
-            where not known.held and known.group_name > new.group_name
+            select known.group_name from {schema}.group_to_check as known
+            where not known.seen and known.group_name > new.group_name
             order by known.group_name
             limit 1)
         from new
         where new.group_name is not null
     ),
     meant as (
-        select unnest(held_with_room) as group_name
+        select unnest(seen_with_room) as group_name
         union
         (select group_name from new where group_name is not null limit most_groups)
     ),
     taken as (
-        delete from {schema}.group_turn
+        delete from {schema}.group_to_check
         where ctid = any (array(
-            select turn.ctid
+            select reason.ctid
             from meant
             cross join lateral (
-                select known.ctid from {schema}.group_turn as known
+                select known.ctid from {schema}.group_to_check as known
                 where known.group_name = meant.group_name
                 limit most_reasons
                 for update skip locked
-            ) as turn))
+            ) as reason))
         returning group_name
     )
     select array_agg(distinct group_name) into names from taken;
-    there_are_more := exists (select from {schema}.group_turn where not held);
+    there_are_more := exists (select from {schema}.group_to_check where not seen);
     if names is null then
         return 0;
     end if;
@@ -227,7 +227,7 @@ begin
 
     -- The groups to look at again without another row: those that could not be locked, or with more to grant, or whose
     -- jobs wait for what ends by itself. A group that is full or stopped gets a row when a job ends or it is resumed.
-    insert into {schema}.group_turn (group_name, held)
+    insert into {schema}.group_to_check (group_name, seen)
     select named.name, true from unnest(names) as named (name)
     where {schema}.has_waiting(named.name) and not exists (
         select from {schema}.task_group as known

@@ -67,8 +67,8 @@ begin
             order by check_at
             limit 1
         ), false) as unsent,
-        exists (select from {schema}.group_turn where not held)
-            or exists (select from {schema}.held_groups_with_room()) as slots_to_grant,
+        exists (select from {schema}.group_to_check where not seen)
+            or exists (select from {schema}.seen_groups_with_room()) as slots_to_grant,
         exists (select from {schema}.active_job where tracking = 'result') as unreported,
         coalesce((
             select true from {schema}.active_job
@@ -96,7 +96,7 @@ begin
             select true from {schema}.periodic_task_state where pause_due order by name limit 1
         ), exists (select from {schema}.group_failure where pause_due)) as failing,
         exists (select from {schema}.backfills_with_room(look.lazy_names)) as backfills,
-        exists (select from {schema}.dependency_turn) as downstream;
+        exists (select from {schema}.dependency_to_check) as downstream;
 end
 $$;
 -- call

@@ -24,7 +24,7 @@ begin
             select from {schema}.task_group as known where known.name = failure.group_name and known.pause_on_failure)
         returning failure.group_name
     )
-    insert into {schema}.group_turn (group_name)
+    insert into {schema}.group_to_check (group_name)
     select distinct group_name from forgotten;
     locked := array(
         select known.name from {schema}.task_group as known

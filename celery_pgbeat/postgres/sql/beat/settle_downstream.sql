@@ -1,14 +1,14 @@
 -- Have up to %(batch)s tasks go on whose upstream tasks have ended; returns 0 if none did and none is left to look at.
 --
--- It takes the turns from dependency_turn: whatever is written from here on is a row of its own, and the next look
--- finds it. A waiting job of which each upstream task has ended is released, or recorded as skipped, `after`, if one of
--- them has ended in another way than its row allows. A row without a schedule becomes due, or its occurrence is
--- recorded likewise. What another transaction has locked gets a new turn, behind what was not tried as often; a beat
+-- It takes the reasons to look from dependency_to_check: whatever is written from here on is a row of its own, and the
+-- next look finds it. A waiting job of which each upstream task has ended is released, or recorded as skipped, `after`,
+-- if one of them has ended in another way than its row allows. A row without a schedule becomes due, or its occurrence
+-- is recorded likewise. What another transaction has locked gets a new row, behind what was not tried as often; a beat
 -- does not hurry because of it. What is due already gets none: it gets one when it is decided (the trigger
 -- periodic_task_decided_after).
 --
 -- To read the ends takes long where a row has many upstream tasks, and many before these. So it stops after half a
--- second: half of that for jobs, half for rows, and one of each at least. What is left gets a new turn, too, and is the
+-- second: half of that for jobs, half for rows, and one of each at least. What is left gets a new row, too, and is the
 -- first to be looked at when that is taken.
 --
 -- A row is locked first, and the ends are read after that, in a statement of their own. The row trigger does not take
@@ -25,7 +25,7 @@ declare
     most_time constant interval := interval '250 milliseconds';
     stop_at timestamptz;
     names text[];
-    turns int;
+    reasons int;
     tried int;
     there_may_be_more boolean;
     put_back int;
@@ -46,16 +46,16 @@ declare
     due int;
 begin
     with taken as (
-        delete from {schema}.dependency_turn
+        delete from {schema}.dependency_to_check
         where ctid = any (array(
-            select ctid from {schema}.dependency_turn
+            select ctid from {schema}.dependency_to_check
             order by tries, upstream, downstream
             limit most
             for update skip locked))
         returning upstream, downstream, tries
     )
     select array_agg(name order by tries desc, name), (select count(*) from taken), (select min(tries) from taken)
-    into names, turns, tried
+    into names, reasons, tried
     from (
         select name, max(tries) as tries
         from (
@@ -81,11 +81,11 @@ begin
         group by name
     ) as meant;
     if names is null then
-        return (turns = most)::int;
+        return (reasons = most)::int;
     end if;
-    there_may_be_more := greatest(turns, cardinality(names)) >= most;
+    there_may_be_more := greatest(reasons, cardinality(names)) >= most;
     if cardinality(names) > most then
-        insert into {schema}.dependency_turn (downstream) select unnest(names[most + 1:]);
+        insert into {schema}.dependency_to_check (downstream) select unnest(names[most + 1:]);
         names := names[:most];
     end if;
 
@@ -100,7 +100,7 @@ begin
             and enabled and not group_paused
         order by name
         for no key update skip locked);
-    insert into {schema}.dependency_turn (downstream, tries)
+    insert into {schema}.dependency_to_check (downstream, tries)
     select locked.name, least(tried + 1, 2000000000)
     from (
         select periodic_task as name from {schema}.active_job
@@ -159,7 +159,7 @@ begin
     if not was_stopped then
         next_row := cardinality(names) + 1;
     end if;
-    insert into {schema}.dependency_turn (downstream, tries)
+    insert into {schema}.dependency_to_check (downstream, tries)
     select name, least(tried + 1, 2000000000)
     from (
         select periodic_task as name from {schema}.active_job
@@ -210,7 +210,7 @@ begin
         returning periodic_task
     ),
     to_look_at as (
-        insert into {schema}.dependency_turn (upstream, downstream)
+        insert into {schema}.dependency_to_check (upstream, downstream)
         select periodic_task, null from recorded
         union all
         select null, periodic_task from recorded
@@ -226,7 +226,7 @@ begin
     return settled + due + (
         left_over > 0
         or there_may_be_more
-            and (put_back < cardinality(names) or exists (select from {schema}.dependency_turn where tries = 0))
+            and (put_back < cardinality(names) or exists (select from {schema}.dependency_to_check where tries = 0))
     )::int;
 end
 $$;

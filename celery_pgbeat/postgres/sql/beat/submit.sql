@@ -12,7 +12,7 @@
 --   made               the new jobs
 --   skipped            occurrences that were to get a job, and that another job blocks
 --   skipped_together   occurrences that were to get none
---   to_look_at         reasons to look (dependency_turn) at what comes after a row of which occurrences are skipped
+--   to_look_at         reasons to look (dependency_to_check) at what comes after a row of which occurrences are skipped
 --   advanced           the rows, with their next runs
 -- A row that another transaction has locked is skipped, and the same beat tries again while its lease lasts. So is a
 -- row whose other job is being sent at this moment and is final with that: soon it blocks no more. A job whose group
@@ -237,7 +237,7 @@ begin
         where skipped_count > 0
     ),
     to_look_at as (
-        insert into {schema}.dependency_turn (upstream)
+        insert into {schema}.dependency_to_check (upstream)
         select name from resolved
         where (skipped_count > 0 or job is not null and job not in (select id from made))
             and exists (select from {schema}.dependency where upstream = resolved.name offset 0)

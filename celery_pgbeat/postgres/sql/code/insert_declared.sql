@@ -7,8 +7,8 @@
 with fence as materialized (
     select hash from {schema}.declaration_in_force where app = %(manager)s and hash = %(hash)s for share
 ),
-turn as materialized (
-    select {schema}.turn_of_one('periodic_task.after') is not null as is_mine
+lock as materialized (
+    select {schema}.try_lock('periodic_task.after') is not null as is_mine
     where exists (
         select from jsonb_array_elements(%(definitions)s::jsonb) as definition where definition ->> 'after' is not null)
 )
@@ -20,7 +20,7 @@ select
 from jsonb_array_elements(%(definitions)s::jsonb) as definition
 cross join lateral jsonb_populate_record(null::{schema}.periodic_task, definition) as given
 where exists (select from fence)
-    and (given.after is null or (select is_mine from turn))
+    and (given.after is null or (select is_mine from lock))
     and not exists (select from {schema}.periodic_task as stored where stored.name = given.name)
 order by given.name
 on conflict (name) do nothing

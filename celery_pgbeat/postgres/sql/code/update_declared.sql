@@ -10,8 +10,8 @@ with fence as materialized (
 given as materialized (
     select definition ->> 'name' as name, definition from jsonb_array_elements(%(definitions)s::jsonb) as definition
 ),
-turn as materialized (
-    select {schema}.turn_of_one('periodic_task.after') is not null as is_mine
+lock as materialized (
+    select {schema}.try_lock('periodic_task.after') is not null as is_mine
     where exists (
         select from {schema}.periodic_task as stored
         join given on given.name = stored.name
@@ -30,7 +30,7 @@ fenced as materialized (
         and stored.name = any (array(select name from given))
         and stored.managed_by = %(manager)s
         and stored.declared is distinct from given.definition
-        and ((select is_mine from turn)
+        and ((select is_mine from lock)
             or stored.declared ->> 'after' is not distinct from given.definition ->> 'after')
     order by stored.name
     for no key update of stored skip locked

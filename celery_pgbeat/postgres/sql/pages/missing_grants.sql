@@ -33,7 +33,7 @@ select current_user::text, member_of, 'function ' || proc.oid::regprocedure::tex
 from pg_proc as proc
 cross join member
 where proc.pronamespace = '{schema}'::regnamespace and proc.prokind = 'f' and proc.prorettype <> 'trigger'::regtype
-    and (not proc.prosecdef or proc.proname in ('make_days', 'prune', 'prune_changes', 'turn_of_one', 'is_backfilled'))
+    and (not proc.prosecdef or proc.proname in ('make_days', 'prune', 'prune_changes', 'try_lock', 'is_backfilled'))
     and not has_function_privilege(proc.oid, 'EXECUTE')
 union all
 select current_user::text, member_of, 'schema ' || {channel}, 'USAGE'
