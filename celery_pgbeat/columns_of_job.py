@@ -207,7 +207,7 @@ INTERNAL = (
     _of_beats(
         "slot",
         int,
-        "its slot in its group, from 1; 0 if the group had no limit when the job was made or released; NULL while it "
+        "its slot in its group, from 1; 0 if the group had no limit when the job was made or promoted; NULL while it "
         "waits.",
         made="computed",
     ),

@@ -43,9 +43,9 @@ def resume(names: tuple[str, ...], every: bool, reason: str | None, yes: bool, a
     chosen = choose(names, every, lambda row: not row["enabled"] and reason in (None, row["pause_reason"]), needless)
     chosen.confirm("Resume", yes)
     done = beat.resume_many(chosen.names, missing_ok=True)
-    held = sum(row["group_paused"] for row in chosen.rows)
-    if held:
-        click.echo(f"{held:,} of them still do not run: their group is paused.", err=True)
+    paused = sum(row["group_paused"] for row in chosen.rows)
+    if paused:
+        click.echo(f"{paused:,} of them still do not run: their group is paused.", err=True)
     print_result({"resumed": done}, f"Resumed {spoken(done)}.{left_alone(chosen, needless)}", as_json)
 
 
@@ -53,11 +53,11 @@ def resumed(before: PeriodicTask, row: PeriodicTask) -> str:
     """Return what a resume has changed, and what keeps the row from running all the same."""
     nothing = before.enabled and before.next_run_at == row.next_run_at
     done = f"{row.name!r} was not paused" if nothing else f"Resumed {row.name!r}"
-    held = _held_by(row)
-    return f"{done}, but {held}" if held else f"{done}."
+    why = _stopped_by(row)
+    return f"{done}, but {why}" if why else f"{done}."
 
 
-def _held_by(row: PeriodicTask) -> str | None:
+def _stopped_by(row: PeriodicTask) -> str | None:
     if row.group_paused:
         group = row.group_name or ""
         return f"its group {group!r} is paused. Resume it with: celery-pgbeat group resume {shlex.quote(group)}"

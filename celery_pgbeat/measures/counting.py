@@ -80,11 +80,11 @@ class Counting(Observer):
         self._tally.count(lost=sum(answer.lost is not None for answer in answers))
 
     @contextmanager
-    def confirming(self, sent: Sequence[tuple[uuid.UUID, float]], held: set[uuid.UUID]) -> Iterator[None]:
+    def confirming(self, sent: Sequence[tuple[uuid.UUID, float]], locked: set[uuid.UUID]) -> Iterator[None]:
         """Count what is sent, and how late it was; a job whose row was locked is counted by a later confirm."""
         now = self._now()
         yield
-        due_ats = self._due_ats.take(job for job, _ in sent if job not in held)
+        due_ats = self._due_ats.take(job for job, _ in sent if job not in locked)
         self._tally.count(sent=len(due_ats))
         self._tally.late(max(0.0, (now - due_at).total_seconds()) for due_at in due_ats if due_at is not None)
 

@@ -50,8 +50,8 @@ class Observer:
         """Surround Celery's own `apply_async` of one job."""
         return NOT_MEASURED
 
-    def confirming(self, sent: SentJobs, held: set[uuid.UUID]) -> Measured:  # noqa: ARG002
-        """Surround a confirm, which puts the jobs whose rows another transaction locks into `held`."""
+    def confirming(self, sent: SentJobs, locked: set[uuid.UUID]) -> Measured:  # noqa: ARG002
+        """Surround a confirm, which puts the jobs whose rows another transaction locks into `locked`."""
         return NOT_MEASURED
 
     def recovered(self, rows: Sequence[Recovered], began: int) -> None:
@@ -64,10 +64,10 @@ class Observer:
         """Jobs were recorded as refused; for `lost` of them it was the third time."""
 
     def skipped(self, jobs: Sequence[uuid.UUID], reason: str, count: int) -> None:
-        """Jobs were recorded as skipped: `count` of them, those that this beat still held."""
+        """Jobs were recorded as skipped: `count` of them, those that this beat still had marked."""
 
     def settled(self, jobs: Sequence[uuid.UUID]) -> None:
-        """Jobs have left this beat without a message: given back, held back, or ended in the beat itself."""
+        """Jobs have left this beat without a message: given back, delayed, or ended in the beat itself."""
 
 
 EVENTS = [name for name in vars(Observer) if not name.startswith("_")]

@@ -97,13 +97,13 @@ class Tracing(Observer):
         return self._spans.current(self._of_jobs.get(job))
 
     @contextmanager
-    def confirming(self, sent: Sequence[tuple[uuid.UUID, float]], held: set[uuid.UUID]) -> Iterator[None]:
+    def confirming(self, sent: Sequence[tuple[uuid.UUID, float]], locked: set[uuid.UUID]) -> Iterator[None]:
         """Make a phase of a confirm; jobs whose rows were locked stay unsettled."""
         tick = self._spans.tick_of(sent[0][0]) if sent else None
         with self._spans.phase(tick, "confirm", {"jobs": len(sent)}) as counts:
             yield
-            counts["held"] = len(held)
-        self._spans.settle(job for job, _ in sent if job not in held)
+            counts["locked"] = len(locked)
+        self._spans.settle(job for job, _ in sent if job not in locked)
 
     def recovered(self, rows: Sequence[Recovered], began: int) -> None:
         """Begin a trace if any job was taken over."""

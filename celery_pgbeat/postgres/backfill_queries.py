@@ -51,7 +51,7 @@ class BackfillQueries(BeatStatements):
     ) -> str:
         """Submit one step of a backfill: its jobs and how far it has come, fenced by this very mark.
 
-        Returns `submitted`, `waiting` (likewise; its jobs wait for slots in their group), `held` (nothing was done:
+        Returns `submitted`, `waiting` (likewise; its jobs wait for slots in their group), `conflict` (nothing was done:
         another transaction locks the row, has changed it, or has made a job first) or `lost` (nothing was done: the
         mark is not this one any more).
         """

@@ -228,9 +228,9 @@ class BeatQueries(UpkeepQueries, BackfillQueries):
         )
         return [row[0] for row in rows]
 
-    def release_buffered(self, names: Iterable[str] | None = None) -> int:
-        """Release the buffered jobs that no other job blocks, of these periodic tasks or of all; returns how many."""
-        (row,) = self._run("release_buffered", names=None if names is None else list(names))
+    def promote_buffered(self, names: Iterable[str] | None = None) -> int:
+        """Promote the buffered jobs that no other job blocks, of these periodic tasks or of all; returns how many."""
+        (row,) = self._run("promote_buffered", names=None if names is None else list(names))
         return int(row[0])
 
     def grant_slots(self, batch: int) -> int:
@@ -263,21 +263,21 @@ class BeatQueries(UpkeepQueries, BackfillQueries):
         ids = None if jobs is None else [str(job) for job in jobs]
         return len(self._run("give_back", beat=self.beat, lease=self.lease, jobs=ids, late=late))
 
-    def hold_back(self, held: Sequence[tuple[uuid.UUID, float, str]]) -> int:
-        """Hold back unsent jobs of this beat, each for some seconds and with what the broker said."""
+    def delay_jobs(self, delayed: Sequence[tuple[uuid.UUID, float, str]]) -> int:
+        """Delay unsent jobs of this beat, each for some seconds and with what the broker said."""
         return len(
             self._run(
-                "hold_back",
+                "delay_jobs",
                 beat=self.beat,
-                jobs=[str(job) for job, _, _ in held],
-                delays=[seconds for _, seconds, _ in held],
-                errors=[stored_error(error) for _, _, error in held],
+                jobs=[str(job) for job, _, _ in delayed],
+                delays=[seconds for _, seconds, _ in delayed],
+                errors=[stored_error(error) for _, _, error in delayed],
             )
         )
 
-    def release_held(self) -> int:
-        """Release the jobs that beats have held back because the broker took no message for their queue."""
-        return len(self._run("release_held"))
+    def end_delays(self) -> int:
+        """End the delays of the jobs for whose queue the broker took no message."""
+        return len(self._run("end_delays"))
 
     def unmark(self, names: Iterable[str] | None = None) -> int:
         """Take this beat's marks off the rows it has not submitted; without a list, off all due rows."""

@@ -180,7 +180,7 @@ class PgBeatTest(Assertions):
     def tick(self) -> list[Sent]:
         """Do all that a beat does at this instant; return what was sent.
 
-        The dispatcher's own cycles: mark, plan, submit, publish (into the list), confirm; and recover, release, judge.
+        The dispatcher's own cycles: mark, plan, submit, publish (into the list), confirm; and recover, promote, judge.
 
         Raises:
             DatabaseUnavailable: Postgres is out of reach.
@@ -199,7 +199,7 @@ class PgBeatTest(Assertions):
             if not fresh or not self._finishing:
                 return self._sent[before:]
             done += len(fresh)
-            for sent in fresh:  # this may release the next job
+            for sent in fresh:  # this may promote the next job
                 self._succeed(sent)
 
     def advance(self, span: timedelta | float | str) -> list[Sent]:

@@ -68,7 +68,7 @@ def test_p2_the_ticks_of_a_killed_beat_are_sent_within_the_lease_and_two_seconds
     assert other.is_running()
 
 
-def test_p2_a_restarted_beat_releases_at_once_the_marks_of_its_dead_predecessor(cluster: Cluster) -> None:
+def test_p2_a_restarted_beat_frees_at_once_the_marks_of_its_dead_predecessor(cluster: Cluster) -> None:
     cluster.settings = {"pgbeat_lease": 120}
     insert(cluster.database, "held", next_run_at="2026-01-01T00:00:00Z", schedule=None)
     dead = cluster.beat(inject=[Fault(f"{STORE}.mark_or_submit", "kill", "after")], wait=False)
@@ -123,7 +123,7 @@ def test_p1_two_beats_with_the_same_name_do_not_decide_anything_twice(cluster: C
     assert {1} == set(occurrences(cluster.database).values())
 
 
-def test_p2_a_stopped_beat_releases_its_rows_and_ends_within_five_seconds(cluster: Cluster) -> None:
+def test_p2_a_stopped_beat_frees_its_rows_and_ends_within_five_seconds(cluster: Cluster) -> None:
     insert_many(cluster.database, 100)
     first, second = cluster.beat(), cluster.beat()
     second.wait_for_log("works on", 30)

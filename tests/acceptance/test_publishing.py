@@ -178,7 +178,7 @@ def test_p10_messages_that_rabbitmq_rejects_wait_and_the_rest_is_sent(broker_url
 
     assert (10, 5) == (ours.rendered, len(other.sent)) or (15, 5) == (ours.rendered, len(other.sent))
     assert ids(given[:3]) == sent(told)
-    assert ids(given[3:]) == [held.job for held in told.held]
+    assert ids(given[3:]) == [delayed.job for delayed in told.delayed]
     assert ours.closed
     assert 3 == broker.depth(broker_url, "full")
 

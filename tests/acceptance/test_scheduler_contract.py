@@ -155,7 +155,7 @@ def test_a_failing_cycle_is_logged_and_the_beat_goes_on(cluster: Cluster) -> Non
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_signal_in_the_middle_of_a_tick_completes_the_batch_and_releases_the_other_rows(
+def test_a_signal_in_the_middle_of_a_tick_completes_the_batch_and_frees_the_other_rows(
     cluster: Cluster, number: int
 ) -> None:
     publish = "celery_pgbeat.beat.scheduler:Scheduler.apply_async"

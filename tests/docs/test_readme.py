@@ -16,7 +16,7 @@ import psycopg2
 
 from celery_pgbeat.cli.demo.process import DemoProcess
 from celery_pgbeat.cli.demo.proof import Proof
-from celery_pgbeat.cli.demo.queries import Held
+from celery_pgbeat.cli.demo.queries import InFlight
 from celery_pgbeat.cli.demo.scenario import DemoFault
 from tests.docs.pages import ROOT, blocks
 from tests.docs.run_page import WRITTEN
@@ -93,7 +93,7 @@ def test_the_lines_of_the_demo_are_those_that_it_prints() -> None:
     by = {beat: int(number) for beat, number in re.findall(r"(beat-\d) (\d+)", sent)}
     at = datetime(2026, 12, 7, tzinfo=timezone.utc)
     proof = Proof(at, at, due, sum(by.values()), 6, by, {}, 0, [], [], [], [])
-    fault = DemoFault(cast(DemoProcess, SimpleNamespace(name="beat-3")), Held((), ()), at, 3)
+    fault = DemoFault(cast(DemoProcess, SimpleNamespace(name="beat-3")), InFlight((), ()), at, 3)
 
     assert {sent, verdict} <= set(proof.lines())
     assert taken_over.endswith(fault.ended([(at + timedelta(seconds=2.9), 2)], lambda pid: f"beat-{pid}"))

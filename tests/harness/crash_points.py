@@ -27,7 +27,7 @@ PLANNING = {
     "plan": f"{_STORE}.plan",
     "postpone": f"{_STORE}.postpone",
     "resume_due": f"{_STORE}.resume_due",
-    "release_buffered": f"{_STORE}.release_buffered",
+    "promote_buffered": f"{_STORE}.promote_buffered",
 }
 MENDING = {"recover": f"{_STORE}.recover", "judge": f"{_STORE}.judge", "give_back": f"{_STORE}.give_back"}
 # What a worker reports about a job.

@@ -120,7 +120,7 @@ class Outbox:
         lease_ends, published = boottime() + lease, Published()
         for first in range(0, len(given), BATCH):
             batch = self.publisher.publish(given[first : first + BATCH], lease_ends)
-            for kind in ("sent", "refused", "unsent", "held", "not_sent", "ended"):
+            for kind in ("sent", "refused", "unsent", "delayed", "not_sent", "ended"):
                 getattr(published, kind).extend(getattr(batch, kind))
         return published
 

@@ -574,7 +574,7 @@ def test_what_changes_between_mark_and_submit_is_seen_and_nothing_is_submitted(
     filling = marked(store)
     hourly.session.rows(meanwhile)
 
-    assert "held" == submit(store, filling)
+    assert "conflict" == submit(store, filling)
     assert [] == jobs(hourly)
     row = stored(hourly, backfill)
     assert (None, 0, None) == (row["reached"], row["submitted"], row["marked_by"])
@@ -585,7 +585,7 @@ def test_more_jobs_than_there_is_room_for_are_refused_by_the_statement_itself(
 ) -> None:
     ask(hourly, 1, 5, max_active=2)
 
-    assert "held" == submit(store, marked(store), room=3)
+    assert "conflict" == submit(store, marked(store), room=3)
     assert [] == jobs(hourly)
     assert "submitted" == submit(store, marked(store))
 

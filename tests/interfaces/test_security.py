@@ -38,10 +38,10 @@ BEHIND_FUNCTIONS = {
     ("pgbeat_beat", "blackout", "SELECT", None),  # windows_of
     ("pgbeat_beat", "schema_version", "SELECT", None),  # read at the start
     ("pgbeat_worker", "schema_version", "SELECT", None),  # likewise
-    ("pgbeat_worker", "active_job", "UPDATE", "exclusive"),  # release
-    ("pgbeat_worker", "active_job", "UPDATE", "waited"),  # release
-    ("pgbeat_worker", "active_job", "UPDATE", "slot"),  # release
-    ("pgbeat_worker", "active_job", "UPDATE", "waits_for"),  # release
+    ("pgbeat_worker", "active_job", "UPDATE", "exclusive"),  # promoted
+    ("pgbeat_worker", "active_job", "UPDATE", "waited"),  # promoted
+    ("pgbeat_worker", "active_job", "UPDATE", "slot"),  # promoted
+    ("pgbeat_worker", "active_job", "UPDATE", "waits_for"),  # promoted
     ("pgbeat_worker", "active_job", "UPDATE", "run"),  # ask
     ("pgbeat_beat", "active_job", "INSERT", None),  # mark, submit_free, submit
     ("pgbeat_beat", "task_group", "UPDATE", "state"),  # grant_slots
@@ -60,13 +60,13 @@ BEHIND_FUNCTIONS = {
     ("pgbeat_worker", "dependency", "SELECT", None),  # active_job_gone
     ("pgbeat_worker", "dependency_to_check", "INSERT", "upstream"),  # active_job_gone
     ("pgbeat_worker", "dependency_to_check", "INSERT", "downstream"),  # active_job_waits
-    ("pgbeat_worker", "periodic_task", "SELECT", "after"),  # release
-    ("pgbeat_worker", "periodic_task", "SELECT", "schedule"),  # release
+    ("pgbeat_worker", "periodic_task", "SELECT", "after"),  # promoted
+    ("pgbeat_worker", "periodic_task", "SELECT", "schedule"),  # promoted
     ("pgbeat_worker", "group_failure", "INSERT", None),  # active_job_gone
     ("pgbeat_worker", "group_to_check", "INSERT", "group_name"),  # active_job_gone
     ("pgbeat_worker", "periodic_task", "SELECT", "failures_from"),  # count_end
     ("pgbeat_beat", "periodic_task_state", "INSERT", None),  # count_end
-    ("pgbeat_worker", "active_job", "UPDATE", "due_by"),  # release
+    ("pgbeat_worker", "active_job", "UPDATE", "due_by"),  # promoted
 }
 
 
@@ -625,7 +625,7 @@ def test_better_matches_in_a_schema_of_the_search_path_are_never_called(owner: S
     owner.rows(many)
     owner.refusal(many.replace("[1]", "{}"))
     owner.rows("delete from pgbeat.active_job")
-    owner.rows("select pgbeat.trigger('x'), pgbeat.explain('x'), pgbeat.pause('x'), pgbeat.release_buffered()")
+    owner.rows("select pgbeat.trigger('x'), pgbeat.explain('x'), pgbeat.pause('x'), pgbeat.promote_buffered()")
     owner.rows("select * from pgbeat.status; select * from pgbeat.overdue; select * from pgbeat.job")
     owner.rows("select pgbeat.make_days(20), pgbeat.prune('30 days')")
     owner.rows("update pgbeat.periodic_task set next_run_at = now() - interval '1 day', enabled = true")
@@ -642,7 +642,7 @@ def test_every_public_function_looks_names_up_in_pg_catalog_alone(owner: Session
             "select proname from pg_proc where pronamespace = 'pgbeat'::regnamespace "
             "and not coalesce(proconfig::text like '%search_path=%', false) "
             "and (prorettype = 'trigger'::regtype or proname in ('schedule', 'unschedule', 'pause', 'resume', "
-            "'trigger', 'trigger_many', 'explain', 'release_buffered', 'make_days', 'prune', 'validate_schedule', "
+            "'trigger', 'trigger_many', 'explain', 'promote_buffered', 'make_days', 'prune', 'validate_schedule', "
             "'similar_name', 'windows_of'))"
         )
     }

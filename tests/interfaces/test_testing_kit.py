@@ -89,7 +89,7 @@ def test_a_range_is_filled_by_the_beat_that_is_moved_by_hand(make: Make) -> None
 
 @pytest.mark.parametrize("action", ["defer", "skip"])
 def test_a_job_that_waited_until_a_blackout_window_had_opened_is_sent_when_it_closes(make: Make, action: str) -> None:
-    """Made at 12:00, released at 13:00, and from 12:30 to 17:30 nothing may start."""
+    """Made at 12:00, promoted at 13:00, and from 12:30 to 17:30 nothing may start."""
     waits = {"overlap": "buffer_one", "blackout": "30 12 * * * PT5H", "blackout_action": action}
     app = shop({"hourly": entry("0 11,12 * * *", **waits)})
     with make(app, "2026-03-28 10:30 Europe/Berlin", finishing=False) as kit:

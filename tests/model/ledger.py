@@ -36,7 +36,7 @@ CHANGES: dict[str, set[tuple[str, str]]] = {
     "recover": {("pending", "skipped")} | _TURN,
     "refuse": {("pending", "lost")} | _TURN,
     "judge": {(state, "pending") for state in ("sent", "running", "retrying")} | _GIVEN_UP | _TURN,
-    "release_buffered": _TURN,
+    "promote_buffered": _TURN,
     "start": {(state, "running") for state in ("pending", "sent", "running", "retrying", "lost")}
     | {(state, "skipped") for state in ("pending", "sent", "buffered", "waiting")},
     "heartbeat": {("pending", "running"), ("sent", "running")},
@@ -312,7 +312,7 @@ class Ledger:
             if other.name == job.name and not other.final and other.state != "buffered" and other.id != job.id
         ]
         may = not under_way or job.id in self._beside or (task is not None and task.overlap == "allow")
-        assert may, f"{step}: released beside {under_way}: {job}"
+        assert may, f"{step}: promoted beside {under_way}: {job}"
 
     def _judge_queue(self, step: str, now: datetime, jobs: Mapping[uuid.UUID, Job]) -> None:
         """Check that a turn in the ordered group was the first one's, and that none was given after a failure."""

@@ -393,8 +393,8 @@ class Model(RuleBasedStateMachine):
     @rule(number=beats)
     def keep_house(self, number: int) -> None:
         store = self.world.beats[number].store
-        store.release_buffered()
-        self.look("release_buffered")
+        store.promote_buffered()
+        self.look("promote_buffered")
         store.resume_due()
         self.look("resume_due")
 

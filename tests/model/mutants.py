@@ -110,8 +110,8 @@ MUTANTS = {
     "what may be picked up stays so when it is taken": Mutant(
         ("work_changed",), "if tg_op <> 'INSERT' and old.state = 'created'", "if tg_op = 'DELETE'"
     ),
-    "a release does not look at what is under way": Mutant(
-        ("release_of",), "where not exists (", "where true or not exists ("
+    "a promotion does not look at what is under way": Mutant(
+        ("promote_first",), "where not exists (", "where true or not exists ("
     ),
     "an ordered group does not look at what is due": Mutant(
         ("why_held",), 'other := "pgbeat".due_in_group(known.name, first);', "other := null;"
@@ -160,7 +160,7 @@ MUTANTS = {
     ),
 }
 FUNCTIONS = {
-    *("ask", "release_of", "periodic_task_written", "start", "mark", "confirm", "submit_free", "submit"),
+    *("ask", "promote_first", "periodic_task_written", "start", "mark", "confirm", "submit_free", "submit"),
     *("finish", "pick_up", "release", "work_changed"),
     *("why_held", "why_stopped", "next_in", "most_active", "active_job_gone", "active_job_waits"),
     *("settle_downstream", "lets_go_on", "first_end", "due_after", "decided_after", "undone_from"),

@@ -161,7 +161,7 @@ def begins_to_wait_when_others_have_ended(state: Model) -> None:
         state.a_beat_ticks(number=0, batch=BATCH, at_once=False)
 
 
-def releases_while_another_is_under_way(state: Model) -> None:
+def promotes_while_another_is_under_way(state: Model) -> None:
     insert(state, {"schedule": "every 1m", "overlap": "buffer_all"})
     state.a_beat_ticks(number=0, batch=BATCH, at_once=False)
     state.a_beat_ticks(number=0, batch=BATCH, at_once=False)
@@ -215,7 +215,7 @@ DIRECTED: dict[str, Callable[[Model], None]] = {
     "a start looks at neither attempt nor state": is_received_twice,
     "a heartbeat does not bring the look forward": is_heard_of_and_dies_before_its_start,
     "a job that begins to wait is not noted": begins_to_wait_when_others_have_ended,
-    "a release does not look at what is under way": releases_while_another_is_under_way,
+    "a promotion does not look at what is under way": promotes_while_another_is_under_way,
     "what is under way up to an occurrence does not count": goes_on_beside_what_is_under_way,
     "the rounds of several tasks are mixed": ends_before_the_other_of_its_round,
     "what ends while a row is due is forgotten": ends_again_while_what_comes_after_it_is_due,

@@ -180,7 +180,7 @@ class World:
                     beat.unsent.append(Unsent(job, 0, marked.lease_ends))
             waiting = [answer.name for answer in answers if answer.waits]
             if waiting:
-                beat.store.release_buffered(waiting)
+                beat.store.promote_buffered(waiting)
         return {answer.name for answer in answers}
 
     def publish(self, beat: Beat) -> None:

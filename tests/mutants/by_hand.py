@@ -144,7 +144,7 @@ STATEMENTS_OF_THE_WORKER = {
 groups = _in("postgres/definitions/internal/groups.sql", "protocol/test_queues.py", "protocol/test_groups.py")
 slots = _in("postgres/sql/beat/grant_slots.sql", "protocol/test_groups.py", "protocol/test_queues.py")
 after = _in("postgres/sql/beat/settle_downstream.sql", "protocol/test_after.py", "interfaces/test_diamond.py")
-buffered = _in("postgres/sql/beat/release_buffered.sql", "protocol/test_buffered.py", POLICIES)
+buffered = _in("postgres/sql/beat/promote_buffered.sql", "protocol/test_buffered.py", POLICIES)
 
 ORDER = {
     "a pause of a queue lets its jobs go": groups("when known.paused then", "when false then"),
@@ -158,7 +158,7 @@ ORDER = {
         "where other.group_name = known.name and other.slot = slot.slot", "where false"
     ),
     "an occurrence does not wait for other tasks": after("if ends.missing = '{}' then", "if true then"),
-    "a buffered job is released beside another": buffered(
+    "a buffered job is promoted beside another": buffered(
         "where not exists ( select from", "where true or not exists ( select from"
     ),
 }

@@ -45,7 +45,7 @@ BENIGN = (
         SUBMITS,
         frozenset({"clear_dead_beats"}),
         (r"active_job\.marked_at: None -> .+", r"active_job\.marked_by: None -> .+"),
-        "A beat dies while its submit is being executed: the beat that releases what it left does not see the job of "
+        "A beat dies while its submit is being executed: the beat that frees what it left does not see the job of "
         "that submit. The job is sent when the lease is over.",
     ),
     Benign(

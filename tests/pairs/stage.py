@@ -26,7 +26,7 @@ PATIENCE = 30.0  # seconds until a statement counts as stuck, once nothing stand
 # A job in the way, a name that is taken, unknown or has a job, a backfill that is over: answers, not failures.
 ANSWERS = {"55006", "23505", "P0002", "02000", "55000", "42704"}
 # What a beat's upkeep says every few seconds, whatever it has seen.
-UPKEEP = "select pgbeat.release_buffered(null)"
+UPKEEP = "select pgbeat.promote_buffered(null)"
 OUTCOME = "select stage.outcome()"
 _DROP_DAYS = """
 do $$

@@ -69,7 +69,7 @@ def _of_ticks(texts: Texts, memory: Memory) -> Iterator[Statement]:
         filling, step, jobs = memory.filling, memory.step, memory.steps
         minutes = timedelta(minutes=5)
         text = texts.of_beat(A, lambda store: store.submit_backfill(filling, step, jobs, 5, minutes))
-        # Where it was held, the next turn marks the backfill anew and comes to the same step.
+        # Where it was in conflict, the next cycle marks the backfill anew and comes to the same step.
         marked = texts.of_beat(A, lambda store: store.mark_backfill("UTC"))
         yield Statement("submit_backfill", text, again=f"{marked}; {text}")
         yield said("end_backfill", lambda store: store.end_backfill(filling, "because"), once=True)
@@ -89,7 +89,7 @@ def _of_upkeep(texts: Texts, memory: Memory) -> Iterator[Statement]:
     calls: dict[str, Callable[[BeatQueries], object]] = {
         "judge": lambda store: store.judge(BATCH, True),
         "recheck": lambda store: store.recheck(BATCH),
-        "release_buffered": lambda store: store.release_buffered(),
+        "promote_buffered": lambda store: store.promote_buffered(),
         "grant_slots": lambda store: store.grant_slots(BATCH),
         "sync_group_pauses": lambda store: store.sync_group_pauses(),
         "resume_due": lambda store: store.resume_due(),

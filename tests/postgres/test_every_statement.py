@@ -122,7 +122,7 @@ _OTHERWISE: tuple[tuple[str, dict[str, Any]], ...] = (
     ("pause snooze", {"until": None}),
     ("write_groups", {"groups": '[{"name": "reports", "max_active": 2}]'}),
     ("write_windows", {"windows": '[{"name": "night", "windows": ["cron: 0 0 * * * PT5H"]}]'}),
-    ("hold_back", {"jobs": [PENDING], "delays": [30.0], "errors": ["full"]}),
+    ("delay_jobs", {"jobs": [PENDING], "delays": [30.0], "errors": ["full"]}),
     ("confirm refuse give_back postpone_jobs skip finish_eager", {"jobs": [PENDING]}),
     ("trigger_jobs", {"jobs": '[{"name": "row-7", "args": [7]}]'}),
     ("update", {"changes": '{"queue": "other"}'}),

@@ -70,7 +70,7 @@ DECIDED = (
     " now(), 1, null, null)::pgbeat.decision]"
 )
 STATEMENTS = (
-    "select pgbeat.release_buffered(null)",
+    "select pgbeat.promote_buffered(null)",
     "select pgbeat.grant_slots(1000)",
     "select pgbeat.settle_downstream(1000)",
     "select * from pgbeat.look(15, array[]::text[], '{}', '{}')",
@@ -98,14 +98,14 @@ def test_nothing_is_compiled_in_a_session_of_any_client(compiling: Session) -> N
 
 
 def test_the_clock_of_these_tests_sees_a_compilation(compiling: Session) -> None:
-    """The control: the settings of `release` without the one that switches JIT off."""
-    compiling.rows("alter function pgbeat.release_of reset jit")
-    compiling.rows("alter function pgbeat.release_of set enable_nestloop = off")
-    compiling.rows("alter function pgbeat.release_of set jit_above_cost = 0")
-    compiling.rows("alter function pgbeat.release_of set jit_inline_above_cost = 0")
-    compiling.rows("alter function pgbeat.release_of set jit_optimize_above_cost = 0")
+    """The control: the settings of `promote_first` without the one that switches JIT off."""
+    compiling.rows("alter function pgbeat.promote_first reset jit")
+    compiling.rows("alter function pgbeat.promote_first set enable_nestloop = off")
+    compiling.rows("alter function pgbeat.promote_first set jit_above_cost = 0")
+    compiling.rows("alter function pgbeat.promote_first set jit_inline_above_cost = 0")
+    compiling.rows("alter function pgbeat.promote_first set jit_optimize_above_cost = 0")
 
-    assert seconds(lambda: compiling.rows("select pgbeat.release_buffered(null)")) > QUICK
+    assert seconds(lambda: compiling.rows("select pgbeat.promote_buffered(null)")) > QUICK
 
 
 @pytest.mark.parametrize("driver", ["psycopg2", "psycopg"])

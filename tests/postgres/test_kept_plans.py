@@ -31,7 +31,7 @@ CALLS = {
         f" pgbeat.submit('beat', 'UTC', 'full', true, true, 100, false, {DECIDED}) as blocked"
         " where periodic_task.name = 'blocked' and blocked.blocked_by is not null"
     ),
-    "confirm": f"select id from pgbeat.confirm({IDS}, '{{}}', 'beat') where not held",
+    "confirm": f"select id from pgbeat.confirm({IDS}, '{{}}', 'beat') where not locked",
     "start": (
         "select 1 from pgbeat.active_job"
         f" where periodic_task = 'row-0' and pgbeat.start(id, 0, 0, '{TOKEN}', 'w', 30, null)"

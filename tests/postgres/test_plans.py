@@ -267,7 +267,7 @@ def test_p11_dropped_messages_read_the_jobs_that_they_end(
 # What makes plans in a session: the functions themselves, and what shares their triggers with them.
 BEFORE = (
     "delete from pgbeat.active_job where id = gen_random_uuid()",
-    "select pgbeat.release_buffered('{}')",
+    "select pgbeat.promote_buffered('{}')",
     "select pgbeat.count_end('nobody', gen_random_uuid(), 'failed')",
     "select pgbeat.pause_is_due(name, failures_from, 3) from pgbeat.periodic_task",
 )

@@ -626,7 +626,7 @@ def test_catch_up_of_all_runs_one_after_the_other(store: BeatQueries, session: S
     clock.advance(3 * MINUTE + LATE)
     for _ in range(9):
         tick(store)
-        store.release_buffered()
+        store.promote_buffered()
         end(session, session.value("select periodic_task from pgbeat.active_job where state = 'pending' limit 1"))
 
     ran = [("succeeded", None, 1.0), ("succeeded", None, 2.0), ("succeeded", None, 3.0)]

@@ -34,7 +34,7 @@ def states(store: BeatQueries) -> list[str]:
 
 
 def send_and_end(store: BeatQueries, session: Session, job: uuid.UUID) -> None:
-    """Send a job, taken over if it was released, and have it end."""
+    """Send a job, taken over if it was promoted, and have it end."""
     assert [one.id for one in store.recover(10, timedelta(days=1))] in ([], [job])
     store.confirm([(job, 0.0)])
     session.rows("delete from pgbeat.active_job where id = %s", str(job))
@@ -44,22 +44,22 @@ def test_the_first_goes_out_and_the_others_wait(store: BeatQueries) -> None:
     catch_up(store)
 
     assert ["pending", "buffered", "buffered"] == states(store)
-    assert 0 == store.release_buffered()
+    assert 0 == store.promote_buffered()
 
 
-def test_a_buffered_job_with_no_job_in_its_way_is_released_by_the_sweep(store: BeatQueries, session: Session) -> None:
+def test_a_buffered_job_with_no_job_in_its_way_is_promoted_by_the_sweep(store: BeatQueries, session: Session) -> None:
     """One that was buffered at the very moment at which the one before it ended."""
     catch_up(store)
     session.rows("alter table pgbeat.active_job disable trigger active_job_gone")
     session.rows("delete from pgbeat.active_job where state = 'pending'")
     assert ["buffered"] * 2 == states(store)
 
-    assert 1 == store.release_buffered()
-    assert 0 == store.release_buffered()
+    assert 1 == store.promote_buffered()
+    assert 0 == store.promote_buffered()
     assert ["pending", "buffered"] == states(store)
 
 
-def test_the_end_of_each_job_releases_the_next_in_the_order_of_their_instants(
+def test_the_end_of_each_job_promotes_the_next_in_the_order_of_their_instants(
     store: BeatQueries, session: Session
 ) -> None:
     made = catch_up(store)
@@ -72,7 +72,7 @@ def test_the_end_of_each_job_releases_the_next_in_the_order_of_their_instants(
     assert [] == states(store)
 
 
-def test_the_release_of_the_next_wakes_a_beat(store: BeatQueries, session: Session) -> None:
+def test_the_promotion_of_the_next_wakes_a_beat(store: BeatQueries, session: Session) -> None:
     made = catch_up(store)
 
     assert session.notified_by(lambda: send_and_end(store, session, made[0]))
@@ -101,7 +101,7 @@ def test_a_running_job_keeps_those_behind_it_waiting(store: BeatQueries, session
     (row,) = store.mark(10)
     store.submit([decided(row)._replace(origin="catchup")], "UTC", True, True)
 
-    assert 0 == store.release_buffered()
+    assert 0 == store.promote_buffered()
     session.rows("delete from pgbeat.active_job where id = %s", running)
 
     assert ["pending"] == states(store)
@@ -119,7 +119,7 @@ def test_a_buffered_job_is_busy_until_the_job_in_its_way_is_over(store: BeatQuer
     ("change", "expected"),
     [("enabled = false", "paused"), ("name = name", None)],
 )
-def test_a_released_job_is_looked_at_again_before_it_is_sent(
+def test_a_promoted_job_is_looked_at_again_before_it_is_sent(
     store: BeatQueries, session: Session, change: str, expected: str | None
 ) -> None:
     made = catch_up(store, 2)

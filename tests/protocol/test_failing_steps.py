@@ -43,7 +43,7 @@ STEPS = (
 )
 UPKEEP = {  # with the statement of each
     "forget nodes": "forget_nodes",
-    "release buffered": "release_buffered",
+    "promote buffered": "promote_buffered",
     "sync group pauses": "sync_group_pauses",
     "recheck groups": "recheck_groups",
     "recheck downstream": "recheck_downstream",

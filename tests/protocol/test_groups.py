@@ -150,7 +150,7 @@ def test_a_free_number_is_given_again(store: BeatQueries, session: Session) -> N
 
 
 @pytest.mark.parametrize("statement", ["select pgbeat.limit_group('g', null)", "delete from pgbeat.task_group"])
-def test_all_waiting_jobs_are_released_when_the_limit_is_removed(
+def test_all_waiting_jobs_are_promoted_when_the_limit_is_removed(
     store: BeatQueries, session: Session, statement: str
 ) -> None:
     limit(session, 1)

@@ -222,7 +222,7 @@ def test_what_waits_goes_out_at_once_when_the_row_allows_overlap(store: BeatQuer
     third, _ = tick(store, session)
     session.rows("update pgbeat.periodic_task set overlap = 'allow'")
 
-    assert 2 == store.release_buffered()
+    assert 2 == store.promote_buffered()
 
     assert ["pending", "pending"] == [row_of_job(session, job)["state"] for job in (second, third)]
 

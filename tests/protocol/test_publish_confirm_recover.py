@@ -209,18 +209,18 @@ def test_a_job_that_is_held_back_is_taken_by_no_beat_before_its_instant_and_by_a
     assert [taken.id] == [job.id for job in beat(migrated_database, "beat-b").recover(10, 2 * HOUR)]
 
 
-def test_p10_a_job_whose_queue_is_closed_waits_and_is_released_when_the_queue_opens(migrated_database: str) -> None:
+def test_p10_a_job_whose_queue_is_closed_waits_and_is_sent_when_the_queue_opens(migrated_database: str) -> None:
     store = beat(migrated_database)
     submitted(store)
     (job,) = jobs(store)
 
-    assert 1 == store.hold_back([(job["id"], 10.0, "OutOfMemoryError: no room")])
+    assert 1 == store.delay_jobs([(job["id"], 10.0, "OutOfMemoryError: no room")])
     (held,) = jobs(store)
     assert ("pending", "closed queue: OutOfMemoryError: no room") == (held["state"], held["error"])
     assert not store.look().unsent
     assert [] == store.recover(10, ON_TIME)
 
-    assert 1 == store.release_held()
+    assert 1 == store.end_delays()
     assert [job["id"]] == [taken.id for taken in store.recover(10, ON_TIME)]
     assert job["busy_until"] == jobs(store)[0]["busy_until"]
 

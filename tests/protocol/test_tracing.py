@@ -74,7 +74,7 @@ def test_a_tick_is_its_phases_with_their_counts(store: Traced, seen: Exported) -
         ("pgbeat mark", {"beat": "beat-a", "due": 2, "at_once": 0}),
         ("pgbeat plan", {"decisions": 2}),
         ("pgbeat submit", {"decisions": 2, "jobs": 2, "submitted": 2}),
-        ("pgbeat confirm", {"jobs": 2, "held": 0}),
+        ("pgbeat confirm", {"jobs": 2, "locked": 0}),
     ] == [(span.name, counts(span)) for span in phases(seen)]
     tick = seen.one("pgbeat tick")
     assert {"beat": "beat-a", "due": 2, "at_once": 0, "jobs": 2} == counts(tick)
@@ -95,7 +95,7 @@ def test_what_a_mark_submits_at_once_belongs_to_its_tick(store: Traced, seen: Ex
         ("pgbeat mark", {"beat": "beat-a", "due": 2, "at_once": 1}),
         ("pgbeat plan", {"decisions": 1}),
         ("pgbeat submit", {"decisions": 1, "jobs": 1, "submitted": 1}),
-        ("pgbeat confirm", {"jobs": 2, "held": 0}),
+        ("pgbeat confirm", {"jobs": 2, "locked": 0}),
     ] == [(span.name, counts(span)) for span in phases(seen)]
     assert {"beat": "beat-a", "due": 2, "at_once": 1, "jobs": 2} == counts(seen.one("pgbeat tick"))
 
@@ -150,7 +150,7 @@ def test_what_somebody_held_keeps_its_tick_open_until_it_is_confirmed_again(
 
     store.beat.delivery.confirm_again()
 
-    assert [1, 0] == [counts(span)["held"] for span in phases(seen) if span.name == "pgbeat confirm"]
+    assert [1, 0] == [counts(span)["locked"] for span in phases(seen) if span.name == "pgbeat confirm"]
 
 
 @pytest.mark.parametrize("how", ["refused", "unsent", "not_sent"])

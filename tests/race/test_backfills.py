@@ -85,7 +85,7 @@ def test_a_tick_that_is_submitted_at_the_same_moment_is_seen_or_sees(
     first = Transaction(migrated_database)
     assert first.store().submit_free([decided(row)], "UTC")
 
-    assert "held" == at_once(lambda: a_step(store, filling))
+    assert "conflict" == at_once(lambda: a_step(store, filling))
     first.commit()
     assert [("tick", "schedule")] == active(store)
     assert store.mark_backfill("UTC") is None
@@ -94,10 +94,10 @@ def test_a_tick_that_is_submitted_at_the_same_moment_is_seen_or_sees(
 @pytest.mark.parametrize(
     ("mode", "state", "verdict"),
     [
-        ("missing", "succeeded", "held"),
-        ("missing", "failed", "held"),
+        ("missing", "succeeded", "conflict"),
+        ("missing", "failed", "conflict"),
         ("missing", "skipped", "submitted"),
-        ("failed", "succeeded", "held"),
+        ("failed", "succeeded", "conflict"),
         ("failed", "failed", "submitted"),
         ("all", "succeeded", "submitted"),
     ],
@@ -131,7 +131,7 @@ def test_of_two_backfills_of_one_row_one_makes_the_job_of_an_occurrence(
     second.since = first.since  # asked for a moment apart, and of the same instants
 
     assert "submitted" == a_step(store, first)
-    assert "held" == a_step(other, second)
+    assert "conflict" == a_step(other, second)
     assert [("a", "backfill")] == active(store)
 
 
@@ -182,7 +182,7 @@ def test_a_lost_job_that_turns_up_at_the_same_moment_trips_over_the_index(
     step = Attempt(lambda: a_step(store, filling)).waits_for(late, store.database)
     late.commit()
 
-    assert "held" == step.answer()
+    assert "conflict" == step.answer()
     assert [("a", "schedule")] == active(store)
     (row,) = store.database.execute("select submitted, marked_by from pgbeat.backfill")
     assert (0, None) == tuple(row)

@@ -91,7 +91,7 @@ def exclusive(store: BeatQueries) -> int:
 # A job's end, and the turn of the next.
 
 
-def test_a_release_beside_the_end_of_the_job_in_the_way_does_nothing_and_the_end_releases(
+def test_a_promotion_beside_the_end_of_the_job_in_the_way_does_nothing_and_the_end_promotes(
     store: BeatQueries, reports: WorkerQueries, open_transaction: Open
 ) -> None:
     make_due(store, "a", overlap="buffer_one")
@@ -100,15 +100,15 @@ def test_a_release_beside_the_end_of_the_job_in_the_way_does_nothing_and_the_end
     ending = open_transaction()
     assert ending.reports.finish(start, "succeeded")
 
-    assert 0 == at_once(store.release_buffered)
+    assert 0 == at_once(store.promote_buffered)
     ending.commit()
 
     assert ["succeeded", "pending"] == states(store)
-    assert 0 == store.release_buffered()
+    assert 0 == store.promote_buffered()
     assert 1 == exclusive(store)
 
 
-def test_the_end_of_a_job_waits_for_the_submit_that_buffers_the_next_one_and_releases_it(
+def test_the_end_of_a_job_waits_for_the_submit_that_buffers_the_next_one_and_promotes_it(
     store: BeatQueries, reports: WorkerQueries, open_transaction: Open
 ) -> None:
     make_due(store, "a", overlap="buffer_one")
@@ -142,7 +142,7 @@ def test_a_submit_leaves_a_row_whose_job_ends_at_that_moment_and_then_sends(
     assert ["succeeded", "pending"] == states(store)
 
 
-def test_of_two_releases_at_once_one_releases_and_the_other_does_nothing(
+def test_of_two_promotions_at_once_one_promotes_and_the_other_does_nothing(
     store: BeatQueries, reports: WorkerQueries, open_transaction: Open
 ) -> None:
     make_due(store, "a", overlap="buffer_all")
@@ -150,18 +150,18 @@ def test_of_two_releases_at_once_one_releases_and_the_other_does_nothing(
     submit_next(store)
     store.database.execute("alter table pgbeat.active_job disable trigger active_job_gone")
     reports.finish(start, "succeeded")
-    releasing = open_transaction()
-    assert 1 == releasing.store().release_buffered()
+    promoting = open_transaction()
+    assert 1 == promoting.store().promote_buffered()
 
-    assert 0 == at_once(store.release_buffered)
-    releasing.commit()
+    assert 0 == at_once(store.promote_buffered)
+    promoting.commit()
 
-    assert 0 == store.release_buffered()
+    assert 0 == store.promote_buffered()
     assert ["succeeded", "pending"] == states(store)
     assert 1 == exclusive(store)
 
 
-def test_a_release_does_not_wait_for_a_forced_job_of_an_open_transaction(
+def test_a_promotion_does_not_wait_for_a_forced_job_of_an_open_transaction(
     store: BeatQueries, reports: WorkerQueries, open_transaction: Open
 ) -> None:
     make_due(store, "a", overlap="buffer_one")
@@ -171,7 +171,7 @@ def test_a_release_does_not_wait_for_a_forced_job_of_an_open_transaction(
     caller.execute("select pgbeat.trigger('a', force => true)")
 
     assert at_once(lambda: reports.finish(start, "succeeded"))
-    assert 0 == at_once(store.release_buffered)
+    assert 0 == at_once(store.promote_buffered)
     caller.commit()
 
     assert ["pending", "pending", "succeeded"] == sorted(states(store))
@@ -181,7 +181,7 @@ def test_a_release_does_not_wait_for_a_forced_job_of_an_open_transaction(
 # A job's end, and a later occurrence that replaces it.
 
 
-def test_the_end_of_a_job_that_is_asked_to_end_at_that_moment_waits_and_releases_the_next(
+def test_the_end_of_a_job_that_is_asked_to_end_at_that_moment_waits_and_promotes_the_next(
     store: BeatQueries, reports: WorkerQueries, open_transaction: Open
 ) -> None:
     make_due(store, "a", overlap="cancel_other")

@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from celery_pgbeat.cli import main
-from celery_pgbeat.cli.demo.queries import Held
+from celery_pgbeat.cli.demo.queries import InFlight
 from celery_pgbeat.cli.demo.scenario import DemoFault
 from celery_pgbeat.cli.demo.view import Beat, Tick, View
 from celery_pgbeat.cli.options import confirmation
@@ -43,7 +43,7 @@ def test_the_state_and_the_lateness_of_each_tick_are_seen_at_every_width(width: 
 )
 def test_a_killed_beat_has_not_done_its_own_work_later(outcomes: list[tuple[float, int]], said: str) -> None:
     killed: Any = SimpleNamespace(name="beat-1")
-    fault = DemoFault(killed, Held((), ()), NOW, 7)
+    fault = DemoFault(killed, InFlight((), ()), NOW, 7)
     at = [(NOW + timedelta(seconds=seconds), pid) for seconds, pid in outcomes]
 
     assert said == fault.ended(at, lambda pid: {7: "beat-1", 70: "beat-1", 8: "beat-2"}[pid or 0])

@@ -48,7 +48,7 @@ class Recovery:
         began = time.time_ns()
         recovered = self._queries.recover(batch, self._settings.on_time, lazy_names)
         self._observer.recovered(recovered, began)
-        not_now = set() if self._settings.shadow else self._hold_back(recovered)
+        not_now = set() if self._settings.shadow else self._postpone(recovered)
         jobs: list[OutgoingJob] = []
         sends: list[int] = []
         forbidden: list[uuid.UUID] = []
@@ -89,8 +89,8 @@ class Recovery:
             options = None  # the delivery cannot read it either, and refuses the job with the reason
         return self._settings.refusal(job.task, job.queue, options if isinstance(options, dict) else {}) is not None
 
-    def _hold_back(self, recovered: Sequence[Recovered]) -> set[uuid.UUID]:
-        """Hold back jobs that would start inside a blackout window; return these, and those with invalid windows."""
+    def _postpone(self, recovered: Sequence[Recovered]) -> set[uuid.UUID]:
+        """Postpone jobs that would start inside a blackout window; return these, and those with invalid windows."""
         postponed: list[tuple[uuid.UUID, datetime]] = []
         bad: list[tuple[uuid.UUID, str]] = []
         now = self._clock.database_time
@@ -108,19 +108,19 @@ class Recovery:
             elif free > now:
                 postponed.append((job.id, free))
                 logger.info(
-                    "Held %r for %s back to %s, out of a blackout window",
+                    "Postponed %r for %s to %s, out of a blackout window",
                     job.periodic_task,
                     job.scheduled_for.isoformat(),
                     free.isoformat(),
-                    extra={"action": "hold"},
+                    extra={"action": "postpone"},
                 )
-        held_back, refused = [job for job, _ in postponed], [job for job, _ in bad]
+        put_off, refused = [job for job, _ in postponed], [job for job, _ in bad]
         if postponed:
             self._queries.postpone_jobs(postponed)
-            self._observer.settled(held_back)
+            self._observer.settled(put_off)
         if bad:
             self._observer.refused(refused, len(self._queries.refuse(bad)))
-        return {*held_back, *refused}
+        return {*put_off, *refused}
 
 
 def _log_taken(sends: Sequence[int]) -> None:

@@ -123,7 +123,7 @@ class Submitter:
         self._delivery.deliver(jobs, lease_ends)
         waiting = [one.name for one in submitted if one.waits]
         if waiting:
-            self._queries.release_buffered(waiting)
+            self._queries.promote_buffered(waiting)
         return [decision for decision in decisions if decision.row.name not in by_name]
 
     def _keep_marked(self, decisions: list[Decision], lease_ends: float) -> None:

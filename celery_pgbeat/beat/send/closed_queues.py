@@ -32,14 +32,14 @@ from celery_pgbeat.texts.safe_text import one_line
 logger = logging.getLogger(__name__)
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.5, 10.0  # seconds between two messages that are tried for a closed queue
-HELD_FOR = 30.0  # seconds for which a job waits that is not the probe, if the queue does not open before
+DELAYED_FOR = 30.0  # seconds for which a job waits that is not the probe, if the queue does not open before
 UNPROBED_FOR = 5.0  # seconds after which rows are tried: the probe may be gone, or with another beat
 FORGOTTEN_AFTER = 30.0  # seconds after which a queue that nothing was sent to counts as open
 SUSPECTS = 10_000  # that are remembered
 ROUTE = ("queue", "exchange", "routing_key")  # options that decide the queue
 
 
-class Held(NamedTuple):
+class Delayed(NamedTuple):
     """A job that waits, unsent, because its queue is closed; `error` is what the broker said."""
 
     job: uuid.UUID
@@ -111,13 +111,13 @@ class ClosedQueues:
         if not self._closed:
             return Excluded()
         with self._lock:
-            held = [closed for closed in self._closed.values() if not closed.is_unprobed]
+            unmarked = [closed for closed in self._closed.values() if not closed.is_unprobed]
             return Excluded(
-                [queue for closed in held for queue in closed.queues],
-                [task for closed in held for task in closed.tasks],
+                [queue for closed in unmarked for queue in closed.queues],
+                [task for closed in unmarked for task in closed.tasks],
             )
 
-    def wait_of(self, job: OutgoingJob) -> Held | None:
+    def wait_of(self, job: OutgoingJob) -> Delayed | None:
         """Return for how long a job has to wait; None if it is to be tried, as the probe if its queue is closed."""
         if not self._closed:
             return None
@@ -131,9 +131,9 @@ class ClosedQueues:
                 closed.try_at = boottime() + LONGEST_PAUSE  # until it is known what became of the probe
                 closed.is_probed = True
                 return None
-            return Held(job.id, HELD_FOR, closed.error)
+            return Delayed(job.id, DELAYED_FOR, closed.error)
 
-    def close(self, job: OutgoingJob, error: str, may_be_its_own: bool = False) -> Held:
+    def close(self, job: OutgoingJob, error: str, may_be_its_own: bool = False) -> Delayed:
         """Note that the broker took no message for the queue of this job; return for how long the job waits.
 
         `may_be_its_own`: the broker does not say whether it would take another message.
@@ -141,17 +141,17 @@ class ClosedQueues:
         name = self._queue_of(job)
         with self._lock:
             if job.id in self._suspects:
-                return Held(job.id, HELD_FOR, error)
+                return Delayed(job.id, DELAYED_FOR, error)
             known = self._closed.get(name)
             closed = self._closed.setdefault(name, _Closed())
             _remember(closed, job)
             if not closed.is_probed:  # another one of the same batch
-                return Held(job.id, HELD_FOR, error)
+                return Delayed(job.id, DELAYED_FOR, error)
             closed.error, closed.is_probed = error, False
             closed.pause = min(max(closed.pause * 2, FIRST_PAUSE), LONGEST_PAUSE)
             closed.refused_at = boottime()
             closed.try_at = closed.refused_at + closed.pause
-            waits = HELD_FOR if job.id in closed.rejected else closed.pause
+            waits = DELAYED_FOR if job.id in closed.rejected else closed.pause
             if may_be_its_own:
                 closed.rejected.add(job.id)
         if known is None:
@@ -161,7 +161,7 @@ class ClosedQueues:
                 one_line(error),
                 extra={"action": "publish"},
             )
-        return Held(job.id, waits, error)
+        return Delayed(job.id, waits, error)
 
     def took(self, jobs: Collection[OutgoingJob], began: float) -> bool:
         """Note that the broker took these messages; return whether a queue is open again.

@@ -42,12 +42,12 @@ class Delivery:
 
     def __post_init__(self) -> None:
         self._seconds_each = 0.0  # that a message of the last batch took
-        self._held: deque[Sent] = deque()  # at whose confirm the rows were locked
+        self._locked: deque[Sent] = deque()  # at whose confirm the rows were locked
 
     @property
     def is_unfinished(self) -> bool:
         """Whether a confirm is to be tried again."""
-        return bool(self._held)
+        return bool(self._locked)
 
     @property
     def is_failing(self) -> bool:
@@ -83,11 +83,11 @@ class Delivery:
                 self._begin_confirm(Sent(published.sent, lease_ends))
             self._refuse(published.refused)
             self._record(published)
-            if published.held:
-                self._queries_alone().hold_back(published.held)
-                self._observer.settled([held.job for held in published.held])
+            if published.delayed:
+                self._queries_alone().delay_jobs(published.delayed)
+                self._observer.settled([delayed.job for delayed in published.delayed])
             if published.opened:
-                self._queries_alone().release_held()
+                self._queries_alone().end_delays()
             done = len(published.sent) + len(published.settled)
             self._seconds_each = (boottime() - began) / (first + max(1, done))
             if published.unsent:
@@ -99,12 +99,12 @@ class Delivery:
 
     def confirm_again(self) -> bool:
         """Confirm what was locked before; return whether all of it is confirmed now."""
-        waiting = len(self._held)
+        waiting = len(self._locked)
         for _ in range(waiting):
-            one = self._held.popleft()
+            one = self._locked.popleft()
             if boottime() < one.lease_ends:
                 self._confirm([one])
-        return bool(waiting) and not self._held
+        return bool(waiting) and not self._locked
 
     def _readable(self, jobs: Sequence[OutgoingJob]) -> list[OutgoingJob]:
         readable: list[OutgoingJob] = []
@@ -150,16 +150,16 @@ class Delivery:
         return self._queries
 
     def _confirm(self, parts: Sequence[Sent]) -> None:
-        held: list[set[uuid.UUID]] = [set() for _ in parts]
+        locked_of_part: list[set[uuid.UUID]] = [set() for _ in parts]
         with ExitStack() as measured:
-            for part, locked in zip(parts, held, strict=True):
+            for part, locked in zip(parts, locked_of_part, strict=True):
                 measured.enter_context(self._observer.confirming(part.jobs, locked))
             found = self._queries.confirm([job for part in parts for job in part.jobs]).locked
-            for part, locked in zip(parts, held, strict=True) if found else ():
+            for part, locked in zip(parts, locked_of_part, strict=True) if found else ():
                 locked |= {job for job, _ in part.jobs if job in found}
-        for part, locked in zip(parts, held, strict=True):
+        for part, locked in zip(parts, locked_of_part, strict=True):
             if locked:
-                self._held.append(Sent([(job, delay) for job, delay in part.jobs if job in locked], part.lease_ends))
+                self._locked.append(Sent([(job, delay) for job, delay in part.jobs if job in locked], part.lease_ends))
 
     def _skip(self, jobs: Sequence[OutgoingJob], reason: str) -> None:
         ids = [job.id for job in jobs]

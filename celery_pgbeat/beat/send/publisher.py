@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING
 
 from celery_pgbeat.beat.database_clock import DatabaseClock, boottime
 from celery_pgbeat.beat.send.broker import Broker, Sender
-from celery_pgbeat.beat.send.closed_queues import ClosedQueues, Held
+from celery_pgbeat.beat.send.closed_queues import ClosedQueues, Delayed
 from celery_pgbeat.beat.send.fanout import FanoutWarning
 from celery_pgbeat.beat.send.messages import JobEntry, OutgoingJob, Refusal, Refused
 from celery_pgbeat.beat.send.rendering.eligibility import split_by_batchable
@@ -55,7 +55,7 @@ class Published:
         sent: the broker took the message; with the seconds until each may start.
         refused: there can be no such message, or the broker refuses it.
         unsent: not sent, or not known whether it was; the delivery gives it back, and a beat sends it.
-        held: the broker takes no message for its queue now; the delivery gives it back, and a beat sends it later.
+        delayed: the broker takes no message for its queue now; the delivery gives it back, and a beat sends it later.
         opened: whether the broker took a message for a queue that was closed.
         not_sent: the task's own `apply_async` sent nothing; the delivery records it as skipped.
         ended: the task ran in the beat itself (`task_always_eager`).
@@ -64,7 +64,7 @@ class Published:
     sent: list[tuple[uuid.UUID, float]] = field(default_factory=list)
     refused: list[Refusal] = field(default_factory=list)
     unsent: list[uuid.UUID] = field(default_factory=list)
-    held: list[Held] = field(default_factory=list)
+    delayed: list[Delayed] = field(default_factory=list)
     opened: bool = False
     not_sent: list[OutgoingJob] = field(default_factory=list)
     ended: list[Ended] = field(default_factory=list)
@@ -77,7 +77,7 @@ class Published:
     def settled(self) -> set[uuid.UUID]:
         """The jobs that are neither sent nor to be sent again at once."""
         return {
-            *(held.job for held in self.held),
+            *(delayed.job for delayed in self.delayed),
             *(refusal.job for refusal in self.refused),
             *(job.id for job in self.not_sent),
             *(end.job for end in self.ended),
@@ -125,7 +125,7 @@ class Publisher:
         began = boottime()
         self._fanout_warning.check(jobs)
         with self._observer.publishing(jobs, self._broker.driver, published):
-            jobs = self._without_held(jobs, published)
+            jobs = self._without_delayed(jobs, published)
             made_at = boottime()
             queue = deque(self._sorted(jobs))
             without = dropped()
@@ -148,23 +148,23 @@ class Publisher:
                 published.opened = self._closed.took([job for job in jobs if job.id in sent], began)
         return published
 
-    def _without_held(self, jobs: Sequence[OutgoingJob], published: Published) -> Sequence[OutgoingJob]:
-        """Hold the jobs of closed queues; return the others, of which one may be the probe of its queue."""
+    def _without_delayed(self, jobs: Sequence[OutgoingJob], published: Published) -> Sequence[OutgoingJob]:
+        """Delay the jobs of closed queues; return the others, of which one may be the probe of its queue."""
         if not self._closed:
             return jobs
         tried: list[OutgoingJob] = []
         for job in jobs:
-            held = self._closed.wait_of(job)
-            if held is None:
+            delayed = self._closed.wait_of(job)
+            if delayed is None:
                 tried.append(job)
             else:
-                published.held.append(held)
+                published.delayed.append(delayed)
         return tried
 
     def _close(self, job: OutgoingJob, error: BaseException | None, published: Published) -> None:
         said = "rejected" if error is None else self._broker.said(error)
         may_be_its_own = error is None or self._broker.may_be_of_one(error)
-        published.held.append(self._closed.close(job, said, may_be_its_own))
+        published.delayed.append(self._closed.close(job, said, may_be_its_own))
         self._suspects.pop(job.id, None)
 
     def _sorted(self, jobs: Sequence[OutgoingJob]) -> list[MessageBatch | list[OutgoingJob]]:

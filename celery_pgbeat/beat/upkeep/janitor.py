@@ -46,7 +46,7 @@ class Janitor:
         self._left_to_others = 0  # attempts in a row that found the lock of make_days() taken
 
     def start(self) -> None:
-        """Announce this beat, and release at once what dead beats of this host have left, but nothing of a live one."""
+        """Announce this beat, and free at once what dead beats of this host have left, but nothing of a live one."""
         self._announce()
         dead = [
             peer
@@ -73,7 +73,7 @@ class Janitor:
         now = boottime()
         if now >= self._announce_at:
             self._announce()
-            self._steps.attempt("release buffered", self._queries.release_buffered)
+            self._steps.attempt("promote buffered", self._queries.promote_buffered)
             self._steps.attempt("sync group pauses", self._queries.sync_group_pauses)
         if now >= self._days_at:
             self._steps.attempt("recheck groups", self._queries.recheck_groups)

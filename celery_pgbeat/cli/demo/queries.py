@@ -58,7 +58,7 @@ union
 select marked_by from {schema}.active_job where marked_by is not null
 """
 
-HELD = """
+IN_FLIGHT = """
 select name, coalesce(planned_for, next_run_at) as instant, false as submitted
 from {schema}.periodic_task where marked_by = %(beat)s
 union all
@@ -103,8 +103,8 @@ order by task.name, job.scheduled_for desc nulls last
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
-    """What a beat held: the rows it had marked, and the jobs it had submitted and not yet confirmed."""
+class InFlight:
+    """What a beat has under way: the rows it had marked, and the jobs it had submitted and not yet confirmed."""
 
     marked: tuple[Occurrence, ...]
     unsent: tuple[Occurrence, ...]
@@ -179,10 +179,10 @@ class DemoQueries:
         """Return the ids of the beats that hold rows or jobs now."""
         return [row.marked_by for row in self._run(HOLDERS)]
 
-    def held_by(self, beat: str) -> Held:
+    def in_flight_of(self, beat: str) -> InFlight:
         """Return the rows and jobs that a beat holds."""
-        rows = self._run(HELD, beat=beat)
-        return Held(
+        rows = self._run(IN_FLIGHT, beat=beat)
+        return InFlight(
             tuple((row.name, _utc(row.instant)) for row in rows if not row.submitted),
             tuple((row.name, _utc(row.instant)) for row in rows if row.submitted),
         )

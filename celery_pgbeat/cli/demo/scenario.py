@@ -17,7 +17,7 @@ from celery_pgbeat.cli.demo import intro
 from celery_pgbeat.cli.demo.process import DemoProcess
 from celery_pgbeat.cli.demo.processes import LEASE, Processes
 from celery_pgbeat.cli.demo.proof import Proof, Row, count, due_between, schedule_of
-from celery_pgbeat.cli.demo.queries import DemoQueries, Held, pid_of
+from celery_pgbeat.cli.demo.queries import DemoQueries, InFlight, pid_of
 from celery_pgbeat.cli.demo.servers import Servers
 from celery_pgbeat.cli.demo.view import Beat, Tick, View, stamp
 from celery_pgbeat.cli.output.screen import Screen
@@ -35,10 +35,10 @@ KILL, RESTART, FREEZE, RESUME = 0.2, 0.45, 0.55, 0.8
 
 @dataclass(frozen=True, slots=True)
 class DemoFault:
-    """A beat that was killed or frozen, and what it held."""
+    """A beat that was killed or frozen, and what it had under way."""
 
     beat: DemoProcess
-    held: Held
+    in_flight: InFlight
     at: datetime
     pid: int  # a killed beat is started again with another one
 
@@ -123,10 +123,10 @@ class Scenario:
         return [(self._since + self._length * share, event) for share, event in shares.items()]
 
     def _kill(self) -> None:
-        beat, held = self._catch()
+        beat, in_flight = self._catch()
         pid = beat.pid
         beat.kill()
-        self._record_fault(beat, held, pid, f"kill -9 {beat.name} (pid {pid})")
+        self._record_fault(beat, in_flight, pid, f"kill -9 {beat.name} (pid {pid})")
 
     def _restart(self) -> None:
         for beat in self._processes.beats:
@@ -135,8 +135,8 @@ class Scenario:
                 self._report(f"{beat.name} is started again (pid {beat.pid})")
 
     def _freeze(self) -> None:
-        beat, held = self._catch()
-        self._record_fault(beat, held, beat.pid, f"{beat.name} (pid {beat.pid}) is frozen (SIGSTOP)")
+        beat, in_flight = self._catch()
+        self._record_fault(beat, in_flight, beat.pid, f"{beat.name} (pid {beat.pid}) is frozen (SIGSTOP)")
 
     def _resume(self) -> None:
         for beat in self._processes.beats:
@@ -144,7 +144,7 @@ class Scenario:
                 beat.resume()
                 self._report(f"{beat.name} continues (SIGCONT); the other beats have done its work")
 
-    def _catch(self) -> tuple[DemoProcess, Held]:
+    def _catch(self) -> tuple[DemoProcess, InFlight]:
         """Freeze a beat that holds rows or jobs, and return it with what it holds.
 
         A beat holds a mark only for milliseconds: so the beat is frozen first and examined then. If it held nothing
@@ -160,9 +160,9 @@ class Scenario:
                 continue
             beat.freeze()
             time.sleep(COMMITTED_AFTER)
-            held = self._queries.held_by(node)
-            if held.all or late:
-                return beat, held
+            in_flight = self._queries.in_flight_of(node)
+            if in_flight.all or late:
+                return beat, in_flight
             beat.resume()
 
     def _holder(self) -> tuple[DemoProcess | None, str]:
@@ -174,21 +174,21 @@ class Scenario:
                 return beat, node
         return None, ""
 
-    def _record_fault(self, beat: DemoProcess, held: Held, pid: int, what: str) -> None:
-        self._faults.append(DemoFault(beat, held, self._queries.now(), pid))
-        self._report(f"{what} {_described(held)}", red=True)
+    def _record_fault(self, beat: DemoProcess, in_flight: InFlight, pid: int, what: str) -> None:
+        self._faults.append(DemoFault(beat, in_flight, self._queries.now(), pid))
+        self._report(f"{what} {_described(in_flight)}", red=True)
 
     def _update(self) -> None:
         """Update the screen, and report when other beats have done the work of a killed or frozen one."""
         self._processes.check()
-        for fault in [fault for fault in self._faults if fault.held.all]:
+        for fault in [fault for fault in self._faults if fault.in_flight.all]:
             self._follow(fault)
         self._screen.draw(self._view())
         time.sleep(FRAME)
 
     def _follow(self, fault: DemoFault) -> None:
-        outcomes = self._queries.outcomes_of(fault.held.all)
-        if len(outcomes) < len(fault.held.all):
+        outcomes = self._queries.outcomes_of(fault.in_flight.all)
+        if len(outcomes) < len(fault.in_flight.all):
             return
         self._faults.remove(fault)
         self._report(fault.ended(outcomes.values(), self._name_of))
@@ -272,10 +272,10 @@ class Scenario:
         self._screen.say(f"{stamp(now, now - self._since)}  {what}", red=red)
 
 
-def _described(held: Held) -> str:
+def _described(in_flight: InFlight) -> str:
     words = []
-    if held.marked:
-        words.append(f"{number(len(held.marked), 'row')} marked")
-    if held.unsent:
-        words.append(f"{number(len(held.unsent), 'job')} submitted and not confirmed")
+    if in_flight.marked:
+        words.append(f"{number(len(in_flight.marked), 'row')} marked")
+    if in_flight.unsent:
+        words.append(f"{number(len(in_flight.unsent), 'job')} submitted and not confirmed")
     return f"with {' and '.join(words)}" if words else "with nothing marked"

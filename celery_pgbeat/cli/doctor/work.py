@@ -209,7 +209,7 @@ TROUBLES = {
         ERROR,
         "job",
         "Waits, though nothing keeps it waiting: {number}, {first}.",
-        "A beat releases such jobs with each heartbeat: check that one is alive, and look at its log.",
+        "A beat promotes such jobs with each heartbeat: check that one is alive, and look at its log.",
     ),
 }
 

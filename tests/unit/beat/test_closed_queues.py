@@ -5,7 +5,13 @@ from __future__ import annotations
 import pytest
 
 from celery_pgbeat.beat.send import closed_queues
-from celery_pgbeat.beat.send.closed_queues import FORGOTTEN_AFTER, HELD_FOR, LONGEST_PAUSE, UNPROBED_FOR, ClosedQueues
+from celery_pgbeat.beat.send.closed_queues import (
+    DELAYED_FOR,
+    FORGOTTEN_AFTER,
+    LONGEST_PAUSE,
+    UNPROBED_FOR,
+    ClosedQueues,
+)
 from tests.harness.outbox import app_of, job
 
 LATER = 1000.0
@@ -39,9 +45,9 @@ def test_a_closed_queue_is_tried_with_one_job_after_pauses_that_grow(closed: Clo
     for _ in range(7):
         assert closed.wait_of(first) is None
         pauses.append(closed.close(first, "no room").seconds)
-        held = closed.wait_of(second)
-        assert held is not None
-        assert (second.id, HELD_FOR, "no room") == held
+        delayed = closed.wait_of(second)
+        assert delayed is not None
+        assert (second.id, DELAYED_FOR, "no room") == delayed
         clock.now += pauses[-1]
 
     assert [0.5, 1.0, 2.0, 4.0, 8.0, LONGEST_PAUSE, LONGEST_PAUSE] == pauses
@@ -49,7 +55,7 @@ def test_a_closed_queue_is_tried_with_one_job_after_pauses_that_grow(closed: Clo
 
 def test_a_batch_of_which_the_broker_takes_nothing_counts_once(closed: ClosedQueues) -> None:
     assert 0.5 == closed.close(job(queue="full"), "no room").seconds
-    assert [HELD_FOR, HELD_FOR] == [closed.close(job(queue="full"), "no room").seconds for _ in range(2)]
+    assert [DELAYED_FOR, DELAYED_FOR] == [closed.close(job(queue="full"), "no room").seconds for _ in range(2)]
 
 
 def test_p6_a_message_that_alone_is_rejected_closes_its_queue_for_a_moment_only(
@@ -59,15 +65,15 @@ def test_p6_a_message_that_alone_is_rejected_closes_its_queue_for_a_moment_only(
     assert 0.5 == closed.close(large, "rejected", may_be_its_own=True).seconds
     clock.now += 1
     assert closed.wait_of(large) is None
-    assert HELD_FOR == closed.close(large, "rejected", may_be_its_own=True).seconds
+    assert DELAYED_FOR == closed.close(large, "rejected", may_be_its_own=True).seconds
 
     clock.now += 2 + UNPROBED_FOR
     assert ([], []) == closed.excluded()
     assert closed.wait_of(small) is None
     assert closed.took([small], clock.now)
 
-    clock.now += HELD_FOR
-    assert HELD_FOR == closed.close(large, "rejected", may_be_its_own=True).seconds
+    clock.now += DELAYED_FOR
+    assert DELAYED_FOR == closed.close(large, "rejected", may_be_its_own=True).seconds
     assert not closed
 
 

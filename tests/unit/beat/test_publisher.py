@@ -79,7 +79,7 @@ def test_what_the_broker_took_before_the_connection_was_lost_is_sent_and_the_res
     told = ours.publish(given)
 
     assert [given[0].id, given[2].id] == [sent for sent, _ in told.sent]
-    assert [given[1].id] == [held.job for held in told.held]
+    assert [given[1].id] == [delayed.job for delayed in told.delayed]
     assert {given[n].id for n in (3, 4, 5)} == set(told.unsent)
     assert [] == told.refused
 
@@ -107,9 +107,9 @@ def test_p10_what_redis_refuses_whatever_the_message_is_closes_the_queue(
 
     told = ours.publish(given)
 
-    assert set(ids(given)) == {held.job for held in told.held}
+    assert set(ids(given)) == {delayed.job for delayed in told.delayed}
     assert ([], []) == (told.refused, told.unsent)
-    assert set(ids(given)) == {held.job for held in ours.publish(given).held}
+    assert set(ids(given)) == {delayed.job for delayed in ours.publish(given).delayed}
     assert ours.broker.is_proven
 
 

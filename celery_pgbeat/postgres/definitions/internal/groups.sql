@@ -27,8 +27,7 @@
 -- could not lock the group, has more to grant, or the jobs wait for what ends without another row (a rate limit, other
 -- groups). `seen_groups_with_room` reads whether a job may have its turn by now.
 --
--- Two other words are not about groups: `held_back` is a column of a periodic task, and the `held` that `confirm`
--- returns is a lock. An argument or an alias `known` is the stored row of the group.
+-- An argument or an alias `known` is the stored row of the group.
 
 -- Whether jobs of a group wait for their turn. In a group that has no row none does.
 create or replace function {schema}.is_limited(group_name text) returns boolean

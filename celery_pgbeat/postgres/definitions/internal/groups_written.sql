@@ -75,9 +75,9 @@ begin
                           {schema}.quoted(activity.application_name))
             into holder
             from {schema}.last_author as known
-            join pg_locks as held on held.locktype = 'transactionid' and held.granted
-                and held.transactionid = known.xmax
-            join pg_stat_activity as activity on activity.pid = held.pid
+            join pg_locks as lock on lock.locktype = 'transactionid' and lock.granted
+                and lock.transactionid = known.xmax
+            join pg_stat_activity as activity on activity.pid = lock.pid
             where known.what = one_author.what;
             raise exception using errcode = 'lock_not_available',
                 message = format('another transaction has written %s, and has not ended for 5 seconds: %s',

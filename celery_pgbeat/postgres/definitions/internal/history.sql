@@ -28,7 +28,7 @@ create or replace function {schema}.in_the_calendar(instant timestamptz) returns
 language sql immutable parallel safe
 as $$ select case when instant between '0001-01-02 00:00+00' and '9999-12-30 00:00+00' then instant end $$;
 
--- The end of a job releases the next one that waits for it, and has a beat look at its group. If it has failed or is
+-- The end of a job promotes the next one that waits for it, and has a beat look at its group. If it has failed or is
 -- lost, it pauses a group that wants that; one that a person gave up does not, because then a person has decided
 -- already. It has a beat look at what comes after its periodic task. It wakes a beat for these, or if there is room for
 -- a backfill.
@@ -91,7 +91,7 @@ begin
     where exists (select from {schema}.dependency where upstream = ended.periodic_task offset 0);
     wakes := wakes or found;
     if names <> '{}' then
-        perform {schema}.release_buffered(names);
+        perform {schema}.promote_buffered(names);
     end if;
     if wakes or {schema}.is_backfilled(array(select periodic_task from deleted)) then
         perform pg_notify({channel}, '');

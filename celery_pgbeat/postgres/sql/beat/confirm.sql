@@ -2,7 +2,7 @@
 --
 -- A worker may be faster: a job that already runs keeps its state. If another beat has taken a job over, that beat
 -- confirms it. If no worker reports (tracking = send), nothing more is known of the job after this, so it is final. A
--- row that another transaction locks at this moment is skipped, and returned with `held` true: another beat's recover
+-- row that another transaction locks at this moment is skipped, and returned with `locked` true: another beat's recover
 -- locks a row before it sees that its mark is new. The only column that is in an index is `check_at`. It changes only
 -- where the new deadline comes before it, or where the job was to be sent again.
 --
@@ -12,7 +12,8 @@
 -- compared with a thousand. What is locked is found again by its place (`ctid`): no row moves while it is locked. No
 -- statement here waits for a lock, so the order of the locks does not matter.
 -- function
-create or replace function {schema}.confirm(jobs uuid[], delays jsonb, beat text) returns table (id uuid, held boolean)
+create or replace function {schema}.confirm(jobs uuid[], delays jsonb, beat text)
+returns table (id uuid, locked boolean)
 language plpgsql rows 10
 set search_path = pg_catalog, pg_temp
 set enable_seqscan = off
@@ -56,7 +57,7 @@ begin
         where ctid = any (places) and state = 'pending' and tracking <> 'send'
         returning id
     )
-    select id, false as held from confirmed
+    select id, false as locked from confirmed
     union all
     select id, true from {schema}.active_job
     where cardinality(places) < cardinality(confirm.jobs) and id = any (confirm.jobs)
@@ -64,11 +65,11 @@ begin
 end
 $$;
 -- call
-select count(*) filter (where not held) as confirmed,
+select count(*) filter (where not locked) as confirmed,
     -- Each of them only if they are not all: to read a thousand ids takes a beat as long as to write them.
     case
-        when count(*) filter (where not held) < %(count)s::int
-            then array_agg(id) filter (where not held)
+        when count(*) filter (where not locked) < %(count)s::int
+            then array_agg(id) filter (where not locked)
     end as some,
-    array_agg(id) filter (where held) as locked
+    array_agg(id) filter (where locked) as locked
 from {schema}.confirm(%(jobs)s::uuid[], %(delays)s::jsonb, %(beat)s)

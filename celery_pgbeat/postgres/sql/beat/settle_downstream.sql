@@ -1,7 +1,7 @@
 -- Have up to %(batch)s tasks go on whose upstream tasks have ended; returns 0 if none did and none is left to look at.
 --
 -- It takes the reasons to look from dependency_to_check: whatever is written from here on is a row of its own, and the
--- next look finds it. A waiting job of which each upstream task has ended is released, or recorded as skipped, `after`,
+-- next look finds it. A waiting job of which each upstream task has ended is promoted, or recorded as skipped, `after`,
 -- if one of them has ended in another way than its row allows. A row without a schedule becomes due, or its occurrence
 -- is recorded likewise. What another transaction has locked gets a new row, behind what was not tried as often; a beat
 -- does not hurry because of it. What is due already gets none: it gets one when it is decided (the trigger
@@ -182,17 +182,17 @@ begin
             select blocked_by from unnest(ready, ready_blocked_by) as given (id, blocked_by)
             where given.id = (job).id)) as final
     ),
-    released as (
+    promoted as (
         update {schema}.active_job as job
         set (state, waits_for, slot, busy_until, check_at, due_by) = (
                 select state, waits_for, slot, busy_until, check_at, due_by
-                from {schema}.released(job, 'upstream')),
+                from {schema}.promoted(job, 'upstream')),
             waited = true
         where job.id = any (array(
             select id from unnest(ready, ready_blocked_by) as given (id, blocked_by) where blocked_by is null))
         returning job.id
     )
-    select (select count(*) from skipped) + (select count(*) from released) into settled;
+    select (select count(*) from skipped) + (select count(*) from promoted) into settled;
 
     with ended as materialized (
         select stored as definition, stored.name, given.occurrence, given.blocked_by

@@ -3,7 +3,7 @@
 -- It takes the mark off the backfill and returns one of these:
 --   submitted  done
 --   waiting    done, and the jobs wait: for other tasks, for slots in their group, or for people
---   held       nothing was done: another transaction locks the periodic task, has changed it, or has made a job first
+--   conflict   nothing was done: another transaction locks the periodic task, has changed it, or has made a job first
 --   lost       nothing was done: the mark was lost, another beat has marked the backfill since
 -- It locks the periodic task and takes off the mark of that row before it looks what else is under way: each statement
 -- of a function sees what was committed before it. So it sees what another transaction has submitted of this name, or
@@ -94,7 +94,7 @@ begin
 
     if not is_free then
         update {schema}.backfill as stored set marked_by = null, marked_at = null where stored.id = filling.id;
-        return 'held';
+        return 'conflict';
     end if;
     update {schema}.backfill as stored
     set reached = submit_backfill.reached,

@@ -1,6 +1,6 @@
--- Release the buffered jobs that no other job of their row blocks any more; without a list, of all periodic tasks.
+-- Promote the buffered jobs that no other job of their row blocks any more; without a list, of all periodic tasks.
 --
--- The end of a job releases the next one by itself (the table trigger `active_job_gone`). This is for the first one
+-- The end of a job promotes the next one by itself (the table trigger `active_job_gone`). This is for the first one
 -- that waits, and for a job that was buffered at the very moment at which the one before it ended.
 -- function
 -- The periodic tasks for which jobs wait, by one probe of the index for each.
@@ -23,7 +23,7 @@ $$;
 
 -- What a job becomes when one of its waits is over: that for another job of its row ('predecessor'), or that for the
 -- tasks after which it runs ('upstream'). It waits for the next thing, or is to be sent at once, or is for people.
-create or replace function {schema}.released(job {schema}.active_job, from_waiting_for text) returns table (
+create or replace function {schema}.promoted(job {schema}.active_job, from_waiting_for text) returns table (
     state text, waits_for text, slot int, busy_until timestamptz, check_at timestamptz, due_by timestamptz
 )
 language sql stable rows 1
@@ -49,11 +49,11 @@ as $$
     ) as next
 $$;
 
--- Release the first buffered job of each of these periodic tasks for which no other job is under way; returns how many.
--- If `overlap` has become `allow` meanwhile, all of them. What it waits for next, `released` says. A plan that is kept
+-- Promote the first buffered job of each of these periodic tasks for which no other job is under way; returns how many.
+-- If `overlap` has become `allow` meanwhile, all of them. What it waits for next, `promoted` says. A plan that is kept
 -- may be older than the data, so each step looks up ids or names in an index and nothing is joined. No index serves
 -- `is not distinct from`, so Postgres does not look up by it what it can look up by id.
-create or replace function {schema}.release_of(names text[]) returns int
+create or replace function {schema}.promote_first(names text[]) returns int
 language plpgsql
 set search_path = pg_catalog, pg_temp
 set enable_seqscan = off
@@ -66,7 +66,7 @@ begin
     update {schema}.active_job as job
     set (state, waits_for, slot, busy_until, check_at, due_by) = (
             select state, waits_for, slot, busy_until, check_at, due_by
-            from {schema}.released(job, 'predecessor')),
+            from {schema}.promoted(job, 'predecessor')),
         exclusive = true,
         waited = true
     where job.id = any (array(
@@ -90,7 +90,7 @@ begin
     update {schema}.active_job as job
     set (state, waits_for, slot, busy_until, check_at, due_by) = (
             select state, waits_for, slot, busy_until, check_at, due_by
-            from {schema}.released(job, 'predecessor')),
+            from {schema}.promoted(job, 'predecessor')),
         waited = true
     where job.id = any (array(
         select id from {schema}.active_job
@@ -109,31 +109,31 @@ end
 $$;
 
 -- If a worker starts a lost job at this very moment, that job may become the exclusive one of its name first, and the
--- unique index refuses the release. Then each name is released by itself; where the index refuses again, the end of the
--- lost job releases the next one.
-create or replace function {schema}.release_buffered(names text[] default null) returns int
+-- unique index refuses the promotion. Then each name is promoted by itself; where the index refuses again, the end of
+-- the lost job promotes the next one.
+create or replace function {schema}.promote_buffered(names text[] default null) returns int
 language plpgsql
 set search_path = pg_catalog, pg_temp
 as $$
 declare
     waiting constant text[] := coalesce(names, {schema}.waited_for());
     one text;
-    released int := 0;
+    promoted int := 0;
 begin
     begin
-        return {schema}.release_of(waiting);
+        return {schema}.promote_first(waiting);
     exception when unique_violation then
         null;
     end;
     foreach one in array waiting loop
         begin
-            released := released + {schema}.release_of(array[one]);
+            promoted := promoted + {schema}.promote_first(array[one]);
         exception when unique_violation then
             null;
         end;
     end loop;
-    return released;
+    return promoted;
 end
 $$;
 -- call
-select {schema}.release_buffered(%(names)s::text[]) as released
+select {schema}.promote_buffered(%(names)s::text[]) as promoted
