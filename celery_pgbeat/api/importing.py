@@ -1,7 +1,7 @@
 """Imports definitions from a file: shows first what they would change, then writes all of it or nothing.
 
-Each line names the owner of its row (`managed_by`). The row of another owner is refused, unless `take_over` is set.
-Rows that code declares are left out: the beats of that app write them. Groups and named windows have no owner.
+Each line names the manager of its row (`managed_by`). The row of another manager is refused, unless `take_over` is set.
+Rows that code declares are left out: the beats of that app write them. Groups and named windows have no manager.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from celery_pgbeat.postgres.spans import as_written
 from celery_pgbeat.settings import Settings
 from celery_pgbeat.texts.safe_text import type_of
 
-CODE = "code:"  # such an owner's rows are written by the beats, from the app's code
-OWNER = "api"  # of a line that names none
+CODE = "code:"  # such a manager's rows are written by the beats, from the app's code
+MANAGER = "api"  # of a line that names none
 IN_MEMORY = 16 * 1024 * 1024  # bytes of records; more of them wait in a file
 TASK = "periodic task"
 MOST_SHOWN = 20  # faults of a file that are named; the others are counted
@@ -55,14 +55,15 @@ class Importer:
         operators: of the database.
         settings: for the allowed tasks and the shortest interval.
         timezone: the zone in which definitions without one are judged; the app's.
-        managed_by: only the lines and rows of this owner, which lines without an owner get; None for all lines. A line
-            without an owner is then managed by `api`.
-        take_over: change rows of other owners too; each gets the owner that its line names.
-        prune: of each owner that the file names, remove the rows that are not in the file.
+        managed_by: only the lines and rows of this manager, which lines without a manager get; None for all lines. A
+        line
+            without a manager is then managed by `api`.
+        take_over: change rows of other managers too; each gets the manager that its line names.
+        prune: of each manager that the file names, remove the rows that are not in the file.
 
     Attributes:
         equal: how many rows are as the file says.
-        left_out: how many lines belong to another owner than the chosen one, or to none.
+        left_out: how many lines belong to another manager than the chosen one, or to none.
         declared_by_code: how many lines are of rows that code declares.
     """
 
@@ -91,11 +92,11 @@ class Importer:
         self._take_over = take_over
         self._prune = prune
         self._lines: dict[tuple[str, str], int] = {}  # by what a line defines and its name
-        self._owners: dict[str, None] = {}  # of the lines, in their order
+        self._managers: dict[str, None] = {}  # of the lines, in their order
         self._faults: list[tuple[int, str]] = []  # with the numbers of the lines
         self._records = SpooledTemporaryFile(IN_MEMORY, "w+", encoding="utf-8")  # noqa: SIM115  closed by __exit__
         self._shared: list[Shared] = []
-        self._removed: dict[str, list[str]] = {}  # names by owner
+        self._removed: dict[str, list[str]] = {}  # names by manager
 
     def __enter__(self) -> Importer:
         return self
@@ -113,7 +114,7 @@ class Importer:
         `each` is called with the number of lines read so far.
 
         Raises:
-            InvalidPeriodicTask: something in the file is wrong or another owner's; names all of it, with its lines.
+            InvalidPeriodicTask: something in the file is wrong or another manager's; names all of it, with its lines.
         """
         for batch in _batches(self._read(lines), PAGE):
             yield from self._compare(dict(batch))
@@ -129,7 +130,8 @@ class Importer:
         `each` is called with the number of periodic tasks written so far, `also` with the connection at the end.
 
         Raises:
-            InvalidPeriodicTask: the database refuses a row, or it has become another owner's since; nothing is written.
+            InvalidPeriodicTask: the database refuses a row, or it has become another manager's since; nothing is
+            written.
             DatabaseUnavailable: Postgres is out of reach; nothing is written.
         """
         done = 0
@@ -141,14 +143,14 @@ class Importer:
                 self._operators.write_windows(windows, connection)
             self._operators.check_after(True, connection)
             for texts in _batches(self._records, PAGE):
-                owners = {record["name"]: record["managed_by"] for record in map(json.loads, texts)}
-                self._refuse_others(owners, self._operators.lock_rows(list(owners), connection))
-                self._operators.schedule(texts, owners if self._take_over else (), connection)
+                managers = {record["name"]: record["managed_by"] for record in map(json.loads, texts)}
+                self._refuse_others(managers, self._operators.lock_rows(list(managers), connection))
+                self._operators.schedule(texts, managers if self._take_over else (), connection)
                 each(done := done + len(texts))
             self._operators.check_after(False, connection)
-            for owner, names in self._removed.items():
+            for manager, names in self._removed.items():
                 for removed in _batches(names, PAGE):
-                    self._operators.remove(removed, owner, connection)
+                    self._operators.remove(removed, manager, connection)
                     each(done := done + len(removed))
             if groups:
                 self._operators.order_groups(groups, connection)
@@ -184,17 +186,17 @@ class Importer:
             self._shared.append(shared)
 
     def _is_wanted(self, number: int, given: Record) -> bool:
-        """Fill in the owner of a line, and return whether its row is to be written."""
-        owner = given.get("managed_by") or self._chosen or OWNER
-        if not isinstance(owner, str):
-            self._faults.append((number, f"managed_by is {owner!r}, not text"))
-        elif self._chosen not in (None, owner):
+        """Fill in the manager of a line, and return whether its row is to be written."""
+        manager = given.get("managed_by") or self._chosen or MANAGER
+        if not isinstance(manager, str):
+            self._faults.append((number, f"managed_by is {manager!r}, not text"))
+        elif self._chosen not in (None, manager):
             self.left_out += 1
-        elif owner.startswith(CODE):
+        elif manager.startswith(CODE):
             self.declared_by_code += 1
         else:
-            given["managed_by"] = owner
-            self._owners[owner] = None
+            given["managed_by"] = manager
+            self._managers[manager] = None
             return True
         return False
 
@@ -238,15 +240,15 @@ class Importer:
         self._shared = differ
 
     def _compare_rest(self) -> Iterator[Difference]:
-        """Of each owner that the file names, find the rows that are not in the file."""
-        if not self._owners:
+        """Of each manager that the file names, find the rows that are not in the file."""
+        if not self._managers:
             raise InvalidPeriodicTask(
-                f"the file defines nothing of {self._chosen or 'any owner'}: to remove all rows, remove them by name"
+                f"the file defines nothing of {self._chosen or 'any manager'}: to remove all rows, remove them by name"
             )
-        for owner in self._owners:
-            names = self._operators.names_of_owner(owner)
-            self._removed[owner] = [name for name in names if (TASK, name) not in self._lines]
-            yield from (Difference(name, "removed") for name in self._removed[owner])
+        for manager in self._managers:
+            names = self._operators.names_managed_by(manager)
+            self._removed[manager] = [name for name in names if (TASK, name) not in self._lines]
+            yield from (Difference(name, "removed") for name in self._removed[manager])
 
     def _difference(self, number: int, old: Record | None, new: Record) -> Iterator[Difference]:
         changes = differences(old or EMPTY, new)
@@ -264,7 +266,7 @@ class Importer:
     def _defined(self, given: Record, stored_timezone: str | None) -> Record:
         """Check a definition and return it as a record; without a zone of its own it keeps the one that is stored."""
         columns = {column: value for column, value in given.items() if value is not None or column not in READERS}
-        name, task, schedule, owner = (
+        name, task, schedule, manager = (
             columns.pop(column, None) for column in ("name", "task", "schedule", "managed_by")
         )
         zone = columns.get("timezone") or stored_timezone
@@ -273,7 +275,7 @@ class Importer:
         if schedule is not None and not isinstance(schedule, str):
             raise InvalidPeriodicTask(f"schedule is {schedule!r}, not text")
         definition = define(
-            name, task, schedule, columns, self._settings, zone or self._timezone, managed_by=str(owner)
+            name, task, schedule, columns, self._settings, zone or self._timezone, managed_by=str(manager)
         )
         # What has no zone gets its app's, from the first beat that plans it.
         return {**definition.record(), "timezone": zone}
@@ -286,8 +288,8 @@ class Importer:
         if self._faults:
             _refuse([f"line {number}: {fault}" for number, fault in sorted(self._faults)])
 
-    def _refuse_others(self, wanted: dict[str, str], owners: dict[str, str]) -> None:
-        others = [_of_another(name, owner) for name, owner in owners.items() if owner != wanted[name]]
+    def _refuse_others(self, wanted: dict[str, str], managers: dict[str, str]) -> None:
+        others = [_of_another(name, manager) for name, manager in managers.items() if manager != wanted[name]]
         if others and not self._take_over:
             _refuse(others)
 
@@ -297,8 +299,8 @@ def _refuse(faults: list[str]) -> NoReturn:
     raise InvalidPeriodicTask("\n  ".join(["nothing is imported:", *faults[:MOST_SHOWN], *more]))
 
 
-def _of_another(name: str, owner: str) -> str:
-    return f"{name!r} is managed by {owner!r}: leave it out, or take it over (take_over)"
+def _of_another(name: str, manager: str) -> str:
+    return f"{name!r} is managed by {manager!r}: leave it out, or take it over (take_over)"
 
 
 def is_name(name: Any) -> bool:

@@ -2,7 +2,7 @@
 
 Periodic tasks refer to both by name. A line of either begins with the column that names it, where that of a periodic
 task has `name`: `{"group": "exports", "max_active": 3}` or `{"window": "stocktaking", "windows": ["2026-12-31 P2D"]}`.
-They have no owner. Whether a group is paused or finished is state, so it is in no line. Pure.
+They have no manager. Whether a group is paused or finished is state, so it is in no line. Pure.
 """
 
 from __future__ import annotations

@@ -24,7 +24,7 @@ from celery_pgbeat.moving.places import BACK
 def export(managed_by: str | None, like: str | None, json_schema: bool, to: str | None, _as_json: bool) -> None:
     """Print the definitions in name order, each as one line of JSON, for `import` to read.
 
-    First come the groups with a limit and the named blackout windows, unless you choose an owner or names. The output
+    First come the groups with a limit and the named blackout windows, unless you choose a manager or names. The output
     has no state: no pauses and no next runs. It leaves out columns that have their default. It contains the arguments
     of sensitive rows. An export blocks no other session; it reads pages of 1,000 rows, one after the other.
     Exit code 0; 1 if a row has JSON that cannot be read: stderr names that row, and all others are exported.

@@ -28,9 +28,11 @@ KINDS = ("added", "changed", "removed")
 @click.command("import", cls=ApiCommand)
 @click.argument("source", metavar="FILE|SOURCE", required=False)
 @click.option("--dry-run", is_flag=True, help="Show what differs; write nothing. The default with --from.")
-@click.option("--managed-by", metavar="OWNER", help="Only this owner's lines and rows; lines without an owner get it.")
-@click.option("--take-over", is_flag=True, help="Change rows of other owners too; they become the line's owner's.")
-@click.option("--prune", is_flag=True, help="Remove the rows that are not in FILE, of each owner in it.")
+@click.option(
+    "--managed-by", metavar="MANAGER", help="Only this manager's lines and rows; lines without a manager get it."
+)
+@click.option("--take-over", is_flag=True, help="Change rows of other managers too; they become the line's manager's.")
+@click.option("--prune", is_flag=True, help="Remove the rows that are not in FILE, of each manager in it.")
 @click.option("--from", "kind", type=click.Choice(list(PLACES)), help="Import from this scheduler; see below.")
 @click.option("--apply", is_flag=True, help="With --from: write it.")
 @click.option("--cut-over", is_flag=True, help="With --from: switch the entries off there, in the same transaction.")
@@ -78,7 +80,7 @@ def import_(
     of each: taken, changed in meaning, or refused with the reason. Only --apply writes. docs/moving.md says what SOURCE
     is for each scheduler, and what differs.
 
-    Exit codes: 0 done, or nothing to do; 1 a line is wrong, or a row has another owner, and nothing was written. With
+    Exit codes: 0 done, or nothing to do; 1 a line is wrong, or a row has another manager, and nothing was written. With
     --from a refused entry is no error; 1 means that SOURCE cannot be read.
     """
     if kind is not None:

@@ -39,11 +39,11 @@ def _warn_of_code(chosen: Chosen) -> None:
     declared = [row for row in chosen.rows if row["managed_by"].startswith("code:")]
     if not declared:
         return
-    owners = ", ".join(sorted({row["managed_by"] for row in declared}))
+    managers = ", ".join(sorted({row["managed_by"] for row in declared}))
     number = "is" if len(declared) == 1 else "are"
     again = "it" if len(declared) == 1 else "them"
     click.echo(
-        f"{spoken([row['name'] for row in declared])} {number} declared in code ({owners}): a beat that starts adds "
+        f"{spoken([row['name'] for row in declared])} {number} declared in code ({managers}): a beat that starts adds "
         f"{again} again.",
         err=True,
     )

@@ -12,7 +12,7 @@ from datetime import datetime
 from typing import Any
 
 from celery_pgbeat.api.exchange import Change, line_of
-from celery_pgbeat.api.importing import CODE, OWNER, Difference, Importer, is_name
+from celery_pgbeat.api.importing import CODE, MANAGER, Difference, Importer, is_name
 from celery_pgbeat.declare import Definition, define
 from celery_pgbeat.declare.columns import read_instant
 from celery_pgbeat.declare.definition import record_of
@@ -49,8 +49,8 @@ class Move:
         settings: for the allowed tasks and the shortest interval.
         timezone: the app's, for entries without one; None if it is not known, then it is that of the beats' app.
         overlap: of the rows whose entry has no rule for it.
-        managed_by: the owner of the rows.
-        take_over: change rows of other owners too.
+        managed_by: the manager of the rows.
+        take_over: change rows of other managers too.
     """
 
     def __init__(
@@ -71,7 +71,7 @@ class Move:
         self._settings = settings
         self._timezone = timezone
         self._overlap = overlap
-        self._owner = managed_by or OWNER
+        self._manager = managed_by or MANAGER
         self._take_over = take_over
         self._importer = Importer(operators, settings, timezone or "UTC", managed_by, take_over=take_over)
         self._keys: list[Any] = []  # of the entries that are taken and switched on
@@ -142,9 +142,9 @@ class Move:
         """Return the answer with the columns of its row; a refusal, without any, if it cannot have one."""
         if isinstance(answer, Refused):
             return answer, None
-        owner = self._owner if stored is None else stored["managed_by"]
-        if owner != self._owner and not self._take_over:
-            return Refused(answer.name, _of_another(owner)), None
+        manager = self._manager if stored is None else stored["managed_by"]
+        if manager != self._manager and not self._take_over:
+            return Refused(answer.name, _of_another(manager)), None
         row: dict[str, Any] = {}
 
         def checked() -> Answer:
@@ -158,7 +158,7 @@ class Move:
         if answer.last_run_at is not None:
             read_instant("last_run_at", answer.last_run_at)
         definition = define(
-            answer.name, answer.task, answer.schedule, columns, self._settings, self._timezone, self._owner
+            answer.name, answer.task, answer.schedule, columns, self._settings, self._timezone, self._manager
         )
         zone = definition.timezone or self._timezone
         return {**definition.values, "timezone": zone, "anchor": _anchor(definition, stored)}
@@ -189,7 +189,7 @@ def _anchor(definition: Definition, stored: Mapping[str, Any] | None) -> datetim
     return None if stored["anchor"] is None else datetime.fromisoformat(stored["anchor"])
 
 
-def _of_another(owner: str) -> str:
-    if owner.startswith(CODE):
-        return f"its row is managed by {owner!r}, and the beats of that app write it; --take-over makes it yours"
-    return f"its row is managed by {owner!r}; --take-over changes it"
+def _of_another(manager: str) -> str:
+    if manager.startswith(CODE):
+        return f"its row is managed by {manager!r}, and the beats of that app write it; --take-over makes it yours"
+    return f"its row is managed by {manager!r}; --take-over changes it"

@@ -120,10 +120,10 @@ class AdminQueries:
         """Read the periodic tasks of these names, by name."""
         return {row["name"]: row for row in self._run("definitions_of", names=list(names))}
 
-    def names_of_owner(self, managed_by: str) -> Iterator[str]:
-        """Read the names of one owner's periodic tasks in name order."""
+    def names_managed_by(self, managed_by: str) -> Iterator[str]:
+        """Read the names of one manager's periodic tasks in name order."""
         after = ""
-        while rows := self._run("names_of_owner", managed_by=managed_by, after=after, limit=PAGE):
+        while rows := self._run("names_managed_by", managed_by=managed_by, after=after, limit=PAGE):
             yield from (row["name"] for row in rows)
             after = rows[-1]["name"]
 
@@ -201,7 +201,7 @@ class AdminQueries:
         self._run("write_windows", connection, windows=windows)
 
     def remove(self, names: Collection[str], managed_by: str, connection: Any) -> list[str]:
-        """Remove periodic tasks of this owner; return the names of those that existed."""
+        """Remove periodic tasks of this manager; return the names of those that existed."""
         rows = self._run("remove", connection, names=list(names), managed_by=managed_by)
         return [row["name"] for row in rows]
 

@@ -35,12 +35,12 @@ FIRST_WORD = re.compile(r"\w+")  # of an error: errors of a column begin with it
 
 
 def is_of_code(managed_by: str) -> bool:
-    """Return whether the code of an app declares the rows of this owner."""
+    """Return whether the code of an app declares the rows of this manager."""
     return managed_by.startswith("code:")
 
 
 def refusal_of(managed_by: str) -> str | None:
-    """Return why the definition of a row of this owner is not changed in a form; None if it is."""
+    """Return why the definition of a row of this manager is not changed in a form; None if it is."""
     if not is_of_code(managed_by):
         return None
     return (

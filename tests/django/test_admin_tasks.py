@@ -58,7 +58,7 @@ def test_the_list_says_when_a_task_runs_what_it_does_and_what_became_of_it(well:
         ({"state": "problem"}, {"broken"}),
         ({"state": "overdue"}, {"late"}),
         ({"group": "reports"}, {"grouped"}),
-        ({"owner": "code:shop"}, {"coded"}),
+        ({"manager": "code:shop"}, {"coded"}),
         ({"task": "shop.other"}, {"other"}),
         ({"q": "ROUP"}, {"grouped"}),
         ({"q": "ROUP", "state": "paused"}, set()),
@@ -75,7 +75,7 @@ def test_search_and_filters_find(well: Situation, anna: Visitor, parameters: dic
     seen = anna.open(TASKS, **parameters)
 
     assert names == {given["value"] for tag, given in seen.tags if given.get("name") == "_selected_action"}
-    assert {"group", "owner", "task"} <= {str(given.get("name")) for tag, given in seen.tags if tag == "input"}
+    assert {"group", "manager", "task"} <= {str(given.get("name")) for tag, given in seen.tags if tag == "input"}
 
 
 def test_pages_follow_the_names_and_keep_the_filters(well: Situation, anna: Visitor) -> None:

@@ -65,7 +65,7 @@ BY_SQL: dict[str, tuple[str, str, set[str]]] = {
     "an edit": ("update pgbeat.periodic_task set queue = 'mail', priority = 3", "changed", {"queue", "priority"}),
     "an edit of arguments": ("update pgbeat.periodic_task set args = '[5]'", "changed", {"args"}),
     "a text without effect": ("update pgbeat.periodic_task set subject = 'x'", "changed", {"subject"}),
-    "another owner": ("update pgbeat.periodic_task set managed_by = 'api'", "changed", {"managed_by"}),
+    "another manager": ("update pgbeat.periodic_task set managed_by = 'api'", "changed", {"managed_by"}),
     "an edit that pauses too": (
         "update pgbeat.periodic_task set queue = 'mail', enabled = false",
         "changed",

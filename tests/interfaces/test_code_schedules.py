@@ -474,7 +474,7 @@ def test_an_entry_that_is_lazy_no_more_can_be_sent_by_any_beat(database: Databas
     assert (rows(database)["a"].lazy, rows(database)["a"].args, code.lazy_names) == (False, [5], [])
 
 
-def test_lazy_arguments_never_replace_those_of_another_owner_s_row(database: Database) -> None:
+def test_lazy_arguments_never_replace_those_of_another_manager_s_row(database: Database) -> None:
     database.execute("insert into pgbeat.periodic_task (name, task, args) values ('a', 't', '[1]')")
 
     code = deploy(shop({"a": hourly(args=(BeatLazyFunc(int),))}), database)

@@ -97,7 +97,7 @@ def test_a_row_that_is_given_to_the_code_by_an_update_becomes_its_own(beat: PgBe
     deploy(beat.database, "a", "b")
 
     assert [("a", "crontab: 0 * * * *", "code:shop"), ("b", "crontab: 0 * * * *", "code:shop")] == [
-        (name, schedule, owner) for name, schedule, owner, _ in state(beat)
+        (name, schedule, manager) for name, schedule, manager, _ in state(beat)
     ]
 
 
@@ -127,7 +127,7 @@ def test_the_doctor_names_a_row_that_the_app_declares_and_another_manages(beat: 
     deploy(beat.database, "a", "b")
     operators = AdminQueries(beat.database)
 
-    (found,) = code.of_other_owners(operators, Settings(), shop("a", "b"))
+    (found,) = code.of_other_managers(operators, Settings(), shop("a", "b"))
     beat.database.execute(found.mend.partition("restart the beats: ")[2])
     deploy(beat.database, "a", "b")
 
@@ -135,4 +135,4 @@ def test_the_doctor_names_a_row_that_the_app_declares_and_another_manages(beat: 
         "code:shop declares 'a', but the row is managed by 'api': what the code says of it has no effect." == found.what
     )
     assert "crontab: 0 * * * *" == beat.get("a").schedule
-    assert [] == list(code.of_other_owners(operators, Settings(), shop("a", "b")))
+    assert [] == list(code.of_other_managers(operators, Settings(), shop("a", "b")))

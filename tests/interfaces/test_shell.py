@@ -248,7 +248,7 @@ def test_every_column_can_be_given(run: Run, beat: PgBeat) -> None:
     assert 3 == row.pause_after_failures
 
 
-def test_a_row_of_another_owner_is_taken_over_only_with_the_option(run: Run, session: Session) -> None:
+def test_a_row_of_another_manager_is_taken_over_only_with_the_option(run: Run, session: Session) -> None:
     session.insert("nightly", schedule="0 3 * * *")
     add = ("add", "nightly", "--task", "app.probe", "--schedule", "0 4 * * *")
 
@@ -415,11 +415,11 @@ def test_what_is_exported_is_imported_as_it_was(run: Run, session: Session, tmp_
     assert lines.read_text() == done(run("export"))
 
 
-def test_an_export_of_any_owners_with_groups_and_windows_is_imported_into_an_empty_schema(
+def test_an_export_of_any_managers_with_groups_and_windows_is_imported_into_an_empty_schema(
     run: Run, session: Session
 ) -> None:
-    for owner in ("api", "sql", "ops"):
-        session.insert(f"of {owner}", schedule="every 1h", managed_by=owner, group_name="reports")
+    for manager in ("api", "sql", "ops"):
+        session.insert(f"of {manager}", schedule="every 1h", managed_by=manager, group_name="reports")
     session.insert("of code", schedule="every 1h", managed_by="code:shop")
     session.rows("insert into pgbeat.blackout values ('night', array['cron: 0 0 * * * PT5H'], 'Europe/Berlin')")
     session.rows("update pgbeat.periodic_task set blackout = array['window: night'] where name = 'of api'")
@@ -563,7 +563,7 @@ def test_a_file_with_anything_wrong_changes_nothing_and_all_of_it_is_named(run: 
     assert 1 == session.value("select count(*) from pgbeat.periodic_task")
 
 
-def test_an_import_leaves_the_rows_of_other_owners_as_they_are(run: Run, session: Session) -> None:
+def test_an_import_leaves_the_rows_of_other_managers_as_they_are(run: Run, session: Session) -> None:
     session.insert("other", schedule="every 1h")
     session.insert("old", schedule="every 1h", managed_by="ops")
     two = '{"name": "a", "task": "x", "managed_by": "api"}\n{"name": "b", "task": "x", "managed_by": "ops"}\n'
@@ -583,9 +583,9 @@ def test_an_import_leaves_the_rows_of_other_owners_as_they_are(run: Run, session
     assert ["b", "other"] == [row["name"] for row in session.rows("select name from pgbeat.periodic_task order by 1")]
 
 
-def test_prune_removes_what_is_missing_of_each_owner_in_the_file_and_of_no_other(run: Run, session: Session) -> None:
-    for owner in ("api", "ops", "sql", "code:shop"):
-        session.insert(f"old {owner}", schedule="every 1h", managed_by=owner)
+def test_prune_removes_what_is_missing_of_each_manager_in_the_file_and_of_no_other(run: Run, session: Session) -> None:
+    for manager in ("api", "ops", "sql", "code:shop"):
+        session.insert(f"old {manager}", schedule="every 1h", managed_by=manager)
     two = '{"name": "a", "task": "x"}\n{"name": "b", "task": "x", "managed_by": "ops"}\n'
 
     run("import", "-", "--prune", input=two + '{"name": "c", "task": "x", "managed_by": "code:shop"}\n')

@@ -130,7 +130,7 @@ def test_if_the_rows_cannot_be_written_nothing_is_switched_off(moving: MovingIn)
     assert session.value("select enabled from django_celery_beat_periodictask where name = 'cron 00'")
 
 
-def test_rows_of_other_owners_are_left_alone(moving: MovingIn) -> None:
+def test_rows_of_other_managers_are_left_alone(moving: MovingIn) -> None:
     moving.filled_by(PEER, AUTUMN)
     session = Session(moving.url)
     session.insert("cron 00", schedule="every 1h")

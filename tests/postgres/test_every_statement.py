@@ -165,7 +165,7 @@ _READS_MUCH = (
     ("overdue latest_due health", "as the view"),
     ("starts_of_worker", "reads every job that is not final, once, when a worker ends"),
     ("sent_or_shadowed", "returns every job of the time range, for a person who compares two schedulers"),
-    ("names_of_owner", "reads the rows in name order, a page at a time, for an import that takes over"),
+    ("names_managed_by", "reads the rows in name order, a page at a time, for an import that takes over"),
     ("recent_minutes", "reads up to a thousand jobs of each of sixty minutes, for a person: some 40 ms here"),
     (
         "stuck longest_waits tasks_in_use calls_in_use routes_in_use zones_in_use due_together stored_runs",

@@ -138,7 +138,7 @@ def test_no_text_of_a_row_is_markup_or_has_an_effect(visitor: Visitor, path: str
 @pytest.mark.parametrize(
     ("page", "parameters"),
     [
-        ("/tasks", ("q", "state", "group", "task", "owner", "after", "after_at", "sort")),
+        ("/tasks", ("q", "state", "group", "task", "manager", "after", "after_at", "sort")),
         ("/task", ("name",)),
         ("/jobs", ("state", "reason", "name", "task", "queue", "look", "before", "before_at")),
         ("/job", ("id",)),

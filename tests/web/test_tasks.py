@@ -51,7 +51,7 @@ def test_a_row_says_in_words_when_it_runs_its_state_and_its_last_job(well: Situa
         ({"state": "nonsense"}, ["billing", "nightly", "poll-inbox", "report"]),
         ({"group": "mail"}, ["poll-inbox"]),
         ({"task": "shop.bill"}, ["billing"]),
-        ({"owner": "code:shop"}, ["report"]),
+        ({"manager": "code:shop"}, ["report"]),
         ({"group": "mail", "state": "problem"}, []),
     ],
     ids=str,

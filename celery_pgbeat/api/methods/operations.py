@@ -75,7 +75,7 @@ class OperatorMethods(Connected):
     ) -> Iterator[str]:
         """Iterate over the definitions in name order, each as one line of JSON, which `celery-pgbeat import` reads.
 
-        First come the groups with a limit and the named blackout windows, unless an owner or names are chosen.
+        First come the groups with a limit and the named blackout windows, unless a manager or names are chosen.
         Without a connection each page of 1,000 rows is as it was when it was read.
 
         Args:

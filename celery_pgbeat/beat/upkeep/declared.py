@@ -98,8 +98,8 @@ def transfer_to_code(schema: str, name: str, manager: str) -> str:
         >>> transfer_to_code("pgbeat", "nightly", "code:shop")
         "update pgbeat.periodic_task set managed_by = 'code:shop' where name = 'nightly'"
     """
-    owner, named = (text.replace("'", "''") for text in (manager, name))
-    return f"update {schema}.periodic_task set managed_by = '{owner}' where name = '{named}'"  # noqa: S608  shown, not run
+    manager, name = (text.replace("'", "''") for text in (manager, name))
+    return f"update {schema}.periodic_task set managed_by = '{manager}' where name = '{name}'"  # noqa: S608  shown, not run
 
 
 def hash_of(code: Declared) -> str:

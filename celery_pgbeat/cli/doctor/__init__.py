@@ -131,7 +131,7 @@ def _checks(target: Target) -> list[tuple[str, Callable[[], Iterable[Any]] | str
         return [*checks, *((check, "no app was named (-A)") for check in APP_CHECKS)]
     return [
         *checks,
-        ("app rows", lambda: code.of_other_owners(operators, settings, celery)),
+        ("app rows", lambda: code.of_other_managers(operators, settings, celery)),
         ("app scheduler", lambda: app.scheduler(celery)),
         ("app broker", lambda: app.broker(operators, celery)),
         ("app tasks", lambda: app.tasks(operators, settings, celery)),

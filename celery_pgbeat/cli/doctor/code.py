@@ -1,4 +1,4 @@
-"""What code declares and beats refuse or leave to another owner, and whether the schema serves one app."""
+"""What code declares and beats refuse or leave to another manager, and whether the schema serves one app."""
 
 from __future__ import annotations
 
@@ -37,17 +37,17 @@ def refused(operators: AdminQueries, settings: Settings, app: Any) -> Iterator[F
     )
 
 
-def of_other_owners(operators: AdminQueries, settings: Settings, app: Any) -> Iterator[Finding]:
-    """Look for rows that this app declares and another owner manages."""
+def of_other_managers(operators: AdminQueries, settings: Settings, app: Any) -> Iterator[Finding]:
+    """Look for rows that this app declares and another manager manages."""
     ours, schema = manager_of(app), operators.database.schema
     rows = operators.definitions_of(list(_declared(settings, app).records))
     found = [(name, row["managed_by"]) for name, row in sorted(rows.items()) if row["managed_by"] != ours]
     yield from named_and_counted(
         found,
         MOST_SHOWN,
-        lambda name, owner: Finding(
+        lambda name, manager: Finding(
             WARNING,
-            f"{ours} declares {name!r}, but the row is managed by {owner!r}: what the code says of it has no effect.",
+            f"{ours} declares {name!r}, but the row is managed by {manager!r}: what the code says of it has no effect.",
             f"Remove it from the code; or give the row to the code and restart the beats: "
             f"{transfer_to_code(schema, name, ours)}",
         ),

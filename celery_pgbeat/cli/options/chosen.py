@@ -34,7 +34,7 @@ class Chosen:
     """What was chosen.
 
     Attributes:
-        rows: their names, owners and states, in name order.
+        rows: their names, managers and states, in name order.
         left_out: how many of those that a pattern or --all matched need nothing done.
         is_by_pattern: whether a pattern or --all chose them.
     """

@@ -22,7 +22,7 @@ with_like = click.option(
     help="Only names like this: * stands for any text, ? for any character (in a pattern without them, % and _).",
 )
 with_managed_by = click.option(
-    "--managed-by", metavar="OWNER", help="Only rows of this owner, such as sql, api or code:shop."
+    "--managed-by", metavar="MANAGER", help="Only rows of this manager, such as sql, api or code:shop."
 )
 with_task = click.option("--task", metavar="NAME", help="Only those of this Celery task.", shell_complete=task_names)
 with_queue = click.option("--queue", metavar="NAME", help="Only those for this queue.")

@@ -18,7 +18,7 @@ def print_refused(refused: Iterable[dict[str, Any]]) -> None:
 
 
 def as_row(refused: dict[str, Any]) -> dict[str, Any]:
-    """Return one as JSON values beside rows: a name, the owner that it would have, and why it has no row."""
+    """Return one as JSON values beside rows: a name, the manager that it would have, and why it has no row."""
     return {
         "name": refused["name"],
         "managed_by": refused["app"],

@@ -36,7 +36,7 @@ class PeriodicTaskAdmin(ActingAdmin):
     list_filter = (
         choice_filter("state", "state", STATES.items()),
         text_filter("group", "group"),
-        text_filter("owner", "owner"),
+        text_filter("manager", "manager"),
         text_filter("task", "Celery task"),
     )
     search_fields = ("name",)

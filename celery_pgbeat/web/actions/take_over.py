@@ -12,20 +12,20 @@ from celery_pgbeat.web.form import Wrong
 from celery_pgbeat.web.page import Query
 from celery_pgbeat.web.reading import Reader
 
-OWNER = "api"  # the new one
+MANAGER = "api"  # the new one
 
 
 def _about(reader: Reader, subject: Query) -> About:
     row = known_row(reader, subject)
-    name, owner = row["name"], row["managed_by"]
-    if refusal := _refusal(owner):
+    name, manager = row["name"], row["managed_by"]
+    if refusal := _refusal(manager):
         return About(refusal=refusal)
     schema = reader.settings.schema
-    back = f"update {schema}.periodic_task set managed_by = {_quoted(owner)} where name = {_quoted(name)}"  # noqa: S608 - shown, not run
+    back = f"update {schema}.periodic_task set managed_by = {_quoted(manager)} where name = {_quoted(name)}"  # noqa: S608 - shown, not run
     return About(
         [
-            f"{owner} declares it. From then on it belongs to {OWNER}: it can be edited here, and the code no longer "
-            "changes or removes it.",
+            f"{manager} declares it. From then on it belongs to {MANAGER}: it can be edited here, and the code no "
+            "longer changes or removes it.",
             "Its definition, its pause, its next run and its jobs stay.",
             f"To give it back to the code, in SQL: {back}",
         ]
@@ -50,7 +50,7 @@ def _take_over(call: Call) -> Done:
         name,
         row.task,
         row.schedule,
-        managed_by=OWNER,
+        managed_by=MANAGER,
         take_over=True,
         keep_next_run=True,
         connection=call.connection,

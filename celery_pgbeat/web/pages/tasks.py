@@ -33,7 +33,7 @@ def read_tasks(reader: Reader, query: Query) -> Page:
         "state": None if by_next_run else state,
         "group_name": query.text("group"),
         "task": query.text("task"),
-        "managed_by": query.text("owner"),
+        "managed_by": query.text("manager"),
     }
     chosen = {name: value for name, value in filters.items() if value is not None}
     look = _look_ahead if by_next_run else _look_through

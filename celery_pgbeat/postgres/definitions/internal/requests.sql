@@ -50,7 +50,7 @@ $$;
 
 -- Refuse to declare periodic tasks that the code of an app declares: its beats would leave such a row alone from then
 -- on.
-create or replace function {schema}.refuse_rows_of_code(names text[], owners text[]) returns void
+create or replace function {schema}.refuse_rows_of_code(names text[], managers text[]) returns void
 language plpgsql stable
 set search_path = pg_catalog, pg_temp
 as $$
@@ -60,8 +60,8 @@ declare
 begin
     select name, managed_by, count(*) over () as count into theirs
     from {schema}.periodic_task as stored
-    join unnest(names, owners) as given (name, owner) using (name)
-    where stored.name = any (names) and managed_by <> owner
+    join unnest(names, managers) as given (name, manager) using (name)
+    where stored.name = any (names) and managed_by <> manager
         and starts_with(managed_by, 'code:') and declared is not null and not declared ? 'withdrawn'
     order by name
     limit 1;
@@ -76,12 +76,12 @@ end
 $$;
 
 -- Refuse `managed_by` of the code of an app: its beats would take a row that a caller has declared for one of theirs.
-create or replace function {schema}.refuse_owners_of_code(owners text[]) returns void
+create or replace function {schema}.refuse_managers_of_code(managers text[]) returns void
 language plpgsql stable
 set search_path = pg_catalog, pg_temp
 as $$
 declare
-    theirs constant text := (select min(owner) from unnest(owners) as owner where starts_with(owner, 'code:'));
+    theirs constant text := (select min(manager) from unnest(managers) as manager where starts_with(manager, 'code:'));
 begin
     if theirs is not null then
         raise exception using errcode = 'invalid_parameter_value',

@@ -50,7 +50,7 @@ begin
     if wrong is not null then  -- else the type of the column would refuse it, with another error
         raise exception using errcode = 'invalid_parameter_value', message = wrong;
     end if;
-    perform {schema}.refuse_owners_of_code(array[schedule.managed_by]);
+    perform {schema}.refuse_managers_of_code(array[schedule.managed_by]);
     loop
         -- The lock falls on a row that differs, never on an equal one.
         select next_run_at into kept

@@ -3,14 +3,14 @@
 -- In name order, so that two such statements never wait for each other in a circle. An equal definition locks and
 -- writes nothing: a mark on its row stays, its next run stays, no beat is woken. Without a timezone the app's zone
 -- counts: the one that a beat filled in stays, and is equal, as for the function schedule(). Of the columns outside the
--- definition only the next run is set, of a new row. The code of an app is refused as the owner, and so is a row that
+-- definition only the next run is set, of a new row. The code of an app is refused as the manager, and so is a row that
 -- code declares, but for those in `taking_over`. One insert, and not calls of schedule(): those would look for each
 -- name by a plan that was made while the table was empty.
 with given as materialized (
     select * from jsonb_populate_recordset(null::{schema}.periodic_task, %(definitions)s::jsonb)
 ),
 checked as materialized (
-    select {schema}.refuse_owners_of_code(array_agg(managed_by)),
+    select {schema}.refuse_managers_of_code(array_agg(managed_by)),
         {schema}.refuse_rows_of_code(
             array_agg(name) filter (where name <> all (%(taking_over)s::text[])),
             array_agg(managed_by) filter (where name <> all (%(taking_over)s::text[])))

@@ -1,4 +1,4 @@
--- Remove periodic tasks of any owner; returns the names of those that existed.
+-- Remove periodic tasks of any manager; returns the names of those that existed.
 --
 -- All or none. In name order, as everywhere where many rows are written; a row that another transaction has locked is
 -- waited for, as unschedule() does.
