@@ -17,9 +17,9 @@ from benchmarks.worker import finished_alone
 
 JOB = (
     "insert into pgbeat.active_job (id, periodic_task, scheduled_for, origin, state, exclusive, task, message, on_lost,"
-    " tracking, pickup_deadline, busy_until, check_at, group_name, slot, started_at, waits_for)"
+    " tracking, pickup_deadline, busy_until, check_at, group_name, slot, started_at, wait_reason)"
     " select gen_random_uuid(), {task}, pgbeat.now(), 'schedule', {state}, true, 'app.probe', '{{}}', 'give_up',"
-    " 'full', '1 hour', 'infinity', 'infinity', {group}, {slot}, pgbeat.now(), {waits_for}"
+    " 'full', '1 hour', 'infinity', 'infinity', {group}, {slot}, pgbeat.now(), {wait_reason}"
     " from generate_series(1, %s) n"
 )
 
@@ -84,19 +84,19 @@ def fill(database: str, options: argparse.Namespace) -> None:
         database,
         f"{rows} 'person-' || n, null, {yearly}, null, 'human', null from generate_series(1, 1000) n",
     )
-    running = {"state": "'running'", "waits_for": "null"}
+    running = {"state": "'running'", "wait_reason": "null"}
     nothing = {"group": "null", "slot": "null"}
     execute(database, JOB.format(task="'first'", **running, **nothing), [1])
     execute(
         database,
-        JOB.format(task="'then-' || n", state="'waiting'", waits_for="'upstream'", **nothing),
+        JOB.format(task="'then-' || n", state="'waiting'", wait_reason="'upstream'", **nothing),
         [options.waiting],
     )
     group = {"group": "'group-' || n"}
     execute(database, JOB.format(task="'member-' || n || '-1'", **running, **group, slot="0"), [options.groups])
     execute(
         database,
-        JOB.format(task="'member-' || n || '-2'", state="'buffered'", waits_for="'slot'", **group, slot="null"),
+        JOB.format(task="'member-' || n || '-2'", state="'buffered'", wait_reason="'slot'", **group, slot="null"),
         [options.groups],
     )
     execute(

@@ -117,8 +117,8 @@ class Job:
         "NULL for a task for people.",
         made="computed",
         ended="computed",
-        active="{schema}.in_the_calendar(case when waits_for is null then busy_until else "
-        "{schema}.busy_until_of_waiting(waits_for, periodic_task, group_name, created_at + pickup_deadline) end)",
+        active="{schema}.in_the_calendar(case when wait_reason is null then busy_until else "
+        "{schema}.busy_until_of_waiting(wait_reason, periodic_task, group_name, created_at + pickup_deadline) end)",
         final="{schema}.in_the_calendar(busy_until)",
         hot=True,
     )
@@ -197,7 +197,7 @@ INTERNAL = (
         "mark_lease", timedelta, "how long the mark is valid: the lease of the beat that set it.", made="computed"
     ),
     _of_beats(
-        "waits_for",
+        "wait_reason",
         str,
         "what a job waits for: predecessor (another job of its name), upstream (the tasks in after) or slot (a slot in "
         "its group).",

@@ -111,7 +111,7 @@ grant insert on {schema}.group_failure to {worker};
 grant insert (group_name) on {schema}.group_to_check to {worker};
 grant insert (upstream, downstream) on {schema}.dependency_to_check to {worker};
 grant select, insert, delete on {schema}.active_job to {worker};
-grant update (state, exclusive, slot, waits_for, waited, run, attempt, attempt_at, started_at, busy_until, check_at,
+grant update (state, exclusive, slot, wait_reason, waited, run, attempt, attempt_at, started_at, busy_until, check_at,
         token, worker, error, marked_by, marked_at, due_by)
     on {schema}.active_job to {worker};
 grant select, insert, delete on {schema}.finished_job to {worker};

@@ -212,7 +212,7 @@ def test_jobs_with_values_at_the_ends_of_their_ranges_delay_no_other_row(cluster
             for column, values in (*ENDS.items(), ("periodic_task", ("null", "two-dimensional"))):
                 for number, value in enumerate(values):
                     job = {**columns, "periodic_task": f"{state}-{column}-{number}", "state": state, column: value}
-                    job["waits_for"] = "predecessor" if state == "buffered" else None
+                    job["wait_reason"] = "predecessor" if state == "buffered" else None
                     names, places = ", ".join(job), ", ".join(["%s"] * len(job))
                     statement = f"insert into pgbeat.active_job (id, {names}) values (gen_random_uuid(), {places})"
                     cursor.execute(statement, list(job.values()))

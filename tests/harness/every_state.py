@@ -97,7 +97,7 @@ def _fill_jobs(session: Session) -> None:
     for state in ACTIVE:
         session.rows(
             "insert into pgbeat.active_job (id, periodic_task, scheduled_for, origin, state, exclusive, task, message, "
-            "on_lost, tracking, pickup_deadline, busy_until, check_at, error, worker, beat, started_at, waits_for) "
+            "on_lost, tracking, pickup_deadline, busy_until, check_at, error, worker, beat, started_at, wait_reason) "
             "values (gen_random_uuid(), %s, now() - interval '5 min', 'manual', %s, false, 'shop.reports.nightly', "
             "'{}', 'give_up', 'full', '1 h', now() + interval '1 h', now() + interval '1 h', %s, %s, %s, "
             "case when %s in ('running', 'retrying') then now() - interval '290 s' end, "

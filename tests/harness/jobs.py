@@ -26,7 +26,7 @@ def make_job(database: Database, **columns: Any) -> uuid.UUID:
         "tracking": "full",
         "pickup_deadline": HOUR,
         "sends": 1,
-        "waits_for": "predecessor" if columns.get("state") == "buffered" else None,
+        "wait_reason": "predecessor" if columns.get("state") == "buffered" else None,
         **columns,
     }
     names, parameters = ", ".join(values), ", ".join(f"%({column})s" for column in values)

@@ -103,7 +103,7 @@ class Situation:
             "origin": "schedule",
             "state": state,
             "exclusive": state != "buffered",
-            "waits_for": "predecessor" if state == "buffered" else None,
+            "wait_reason": "predecessor" if state == "buffered" else None,
             "task": "app.probe",
             "message": "{}",
             "on_lost": "give_up",

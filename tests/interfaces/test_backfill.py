@@ -868,7 +868,7 @@ def test_the_jobs_of_a_row_whose_group_has_a_limit_wait_for_slots(
     assert desk.run_cycle()
 
     assert [("buffered", "slot", None)] * 2 == [
-        (job["state"], job["waits_for"], job["slot"]) for job in jobs(situation)
+        (job["state"], job["wait_reason"], job["slot"]) for job in jobs(situation)
     ]
     assert [] == desk.sent
     assert (2, None) == (stored(situation, made)["submitted"], stored(situation, made)["marked_by"])

@@ -107,7 +107,7 @@ def waits_for_a_slot(site: Situation, *, taken: bool) -> None:
     if taken:
         other = "00000000-0000-0000-0000-000000000002"
         site.job("running", id=other, periodic_task="yearly", group_name="reports", slot=1)
-    site.job("buffered", group_name="reports", waits_for="slot", exclusive=True, busy_until=FOREVER)
+    site.job("buffered", group_name="reports", wait_reason="slot", exclusive=True, busy_until=FOREVER)
 
 
 def waits_for_the_one_before(site: Situation) -> None:

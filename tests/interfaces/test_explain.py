@@ -400,7 +400,7 @@ def test_a_job_without_a_place_says_how_full_its_group_is_and_who_is_there_longe
     well.session.rows("select pgbeat.limit_group('reports', 1)")
     well.plan(group_name="reports")
     well.job("running", id="00000000-0000-0000-0000-000000000002", periodic_task="yearly", group_name="reports", slot=1)
-    well.job("buffered", group_name="reports", waits_for="slot", exclusive=True, busy_until="infinity")
+    well.job("buffered", group_name="reports", wait_reason="slot", exclusive=True, busy_until="infinity")
 
     assert (
         "not running: job 1 waits for a place in its group 'reports' (1 of 1 taken, the longest by job "
@@ -410,7 +410,7 @@ def test_a_job_without_a_place_says_how_full_its_group_is_and_who_is_there_longe
 
 def test_a_job_whose_group_has_no_limit_any_more_waits_for_a_beat(situation: Situation) -> None:
     situation.plan(group_name="reports")
-    situation.job("buffered", group_name="reports", waits_for="slot", exclusive=True, busy_until="infinity")
+    situation.job("buffered", group_name="reports", wait_reason="slot", exclusive=True, busy_until="infinity")
 
     assert (
         f"not running: job 1 waits for a place in its group 'reports', which has no limit any more; {NEXT}; {NO_BEAT}."

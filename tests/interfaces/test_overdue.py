@@ -292,7 +292,7 @@ def test_p11_the_periodic_tasks_are_not_read_as_a_whole(situation: Situation) ->
 def test_a_job_that_no_beat_lets_into_its_group_is_overdue(situation: Situation) -> None:
     situation.session.rows("select pgbeat.limit_group('reports', 1)")
     situation.plan(group_name="reports")
-    situation.job("buffered", group_name="reports", waits_for="slot", exclusive=True, busy_until="infinity")
+    situation.job("buffered", group_name="reports", wait_reason="slot", exclusive=True, busy_until="infinity")
 
     assert [
         (ago(minutes=10), LATE, f"job 1 waits for a place in its group 'reports' (0 of 1 taken); {NO_BEAT}")

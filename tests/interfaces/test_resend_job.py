@@ -186,7 +186,7 @@ def test_it_comes_no_nearer_to_being_lost(kit: PgBeatTest) -> None:
     [
         ({"state": "pending"}, "is to be sent: a beat sends it"),
         ({"state": "running"}, "is running: a worker has its message"),
-        ({"state": "buffered", "waits_for": "predecessor"}, "waits for its turn: a beat sends it then"),
+        ({"state": "buffered", "wait_reason": "predecessor"}, "waits for its turn: a beat sends it then"),
         ({"state": "error"}, "has failed: decide about it with retry_job() or fail_job()"),
         (
             {"state": "retrying", "attempt": 1},

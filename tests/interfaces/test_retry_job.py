@@ -85,7 +85,7 @@ def test_a_job_that_is_not_final_is_refused(beat: PgBeat, session: Session, stat
     beat.schedule("a", "t", kind="human" if state == "created" else "task")
     job = beat.trigger("a")
     waits = {"buffered": "predecessor", "waiting": "upstream"}.get(state)
-    session.rows("update pgbeat.active_job set state = %s, waits_for = %s", state, waits)
+    session.rows("update pgbeat.active_job set state = %s, wait_reason = %s", state, waits)
 
     with pytest.raises(JobNotRetriable, match=f"Job {job} of 'a' is {state}, not final: wait for its end"):
         beat.retry_job(job)

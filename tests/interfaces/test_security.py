@@ -41,7 +41,7 @@ BEHIND_FUNCTIONS = {
     ("pgbeat_worker", "active_job", "UPDATE", "exclusive"),  # promoted
     ("pgbeat_worker", "active_job", "UPDATE", "waited"),  # promoted
     ("pgbeat_worker", "active_job", "UPDATE", "slot"),  # promoted
-    ("pgbeat_worker", "active_job", "UPDATE", "waits_for"),  # promoted
+    ("pgbeat_worker", "active_job", "UPDATE", "wait_reason"),  # promoted
     ("pgbeat_worker", "active_job", "UPDATE", "run"),  # ask
     ("pgbeat_beat", "active_job", "INSERT", None),  # mark, submit_free, submit
     ("pgbeat_beat", "task_group", "UPDATE", "state"),  # grant_slots

@@ -745,7 +745,7 @@ def test_the_doctor_finds_what_hangs(run: Run, well: Session) -> None:
     for name, state in (("unsent", "pending"), ("silent", "sent"), ("endless", "running"), ("alone", "buffered")):
         well.rows(
             "insert into pgbeat.active_job (id, periodic_task, scheduled_for, origin, state, exclusive, task, message, "
-            "on_lost, tracking, pickup_deadline, busy_until, created_at, waits_for, started_at) "
+            "on_lost, tracking, pickup_deadline, busy_until, created_at, wait_reason, started_at) "
             "values (gen_random_uuid(), %s, "
             "pgbeat.now(), 'schedule', %s, false, 'x', '{}', 'give_up', 'full', '1 hour', "
             "case when %s in ('silent', 'unsent') then pgbeat.now() - interval '1 hour' else 'infinity' end, "

@@ -49,7 +49,7 @@ def test_a_row_without_a_job_says_in_words_what_it_waits_for(
         ({"state": "running", "busy_until": ago(seconds=1)}, "silent"),
         ({"state": "retrying"}, "retrying"),
         ({"state": "buffered"}, "waiting for its turn"),
-        ({"state": "buffered", "waits_for": "slot", "group_name": "g"}, "waiting for a place in its group"),
+        ({"state": "buffered", "wait_reason": "slot", "group_name": "g"}, "waiting for a place in its group"),
     ],
 )
 def test_a_row_with_a_job_says_what_the_job_does(situation: Situation, columns: dict[str, Any], state: str) -> None:

@@ -84,7 +84,7 @@ class Job:
     count: int
     origin: str
     group_name: str | None
-    waits_for: str | None
+    wait_reason: str | None
     human: bool  # a task for people
     owner: str | None
     reason: str | None
@@ -139,10 +139,10 @@ class Task:
 _JOBS = """
 select id, periodic_task as name, state, false as final, started_at is not null as started, run, attempt, token,
     scheduled_for as first, scheduled_for as last, 1 as count, origin, exclusive, marked_by is not null as marked,
-    kind = 'human' as human, owner, null as reason, busy_until, group_name, waits_for, slot, check_at,
+    kind = 'human' as human, owner, null as reason, busy_until, group_name, wait_reason, slot, check_at,
     case
         when kind = 'human' then check_at = 'infinity' and busy_until = 'infinity'  -- only people deal with it
-        when waits_for is not null then check_at = 'infinity'
+        when wait_reason is not null then check_at = 'infinity'
         when state = 'error' then check_at = 'infinity'  -- only a person deals with it
         when state <> 'pending' then check_at > '-infinity' and check_at <= busy_until
         when marked_at is null then check_at = '-infinity'
@@ -256,12 +256,12 @@ class Ledger:
         assert work.there == work.listed, "what may be picked up is not what is listed"
         exclusive = Counter(row.name for row in rows if row.exclusive)
         assert not [name for name, count in exclusive.items() if count > 1], f"two jobs at a time: {rows}"
-        inside = [row for row in rows if not row.final and row.group_name == GROUP and row.waits_for is None]
+        inside = [row for row in rows if not row.final and row.group_name == GROUP and row.wait_reason is None]
         assert len(inside) <= LIMIT, f"more than the group has places: {inside}"
-        queue = [row for row in rows if not row.final and row.group_name == QUEUE and row.waits_for is None]
+        queue = [row for row in rows if not row.final and row.group_name == QUEUE and row.wait_reason is None]
         assert len(queue) <= 1, f"two jobs of an ordered group at a time: {queue}"
         for row in rows:
-            assert row.final or (row.group_name is not None and row.waits_for is None) == (row.slot is not None), row
+            assert row.final or (row.group_name is not None and row.wait_reason is None) == (row.slot is not None), row
             assert row.final or row.state == "pending" or not row.marked, f"a mark on what is not to be sent: {row}"
             assert row.final or row.busy_until is not None, f"a job that may block for good: {row}"
             assert row.found_in_time, f"a job that is looked at too late: {row}"
@@ -296,7 +296,7 @@ class Ledger:
             assert change in allowed, f"{step}: {change[0]} → {change[1]}: {before} is now {job}"
             if change in _TURN:
                 self._judge_turn(step, job, jobs)
-            if before is None and job.waits_for == "slot":
+            if before is None and job.wait_reason == "slot":
                 row = self.tasks.get(job.name)
                 if row is not None and row.overlap == "allow":
                     self._beside.add(job.id)  # that rule stays with it, whatever becomes of its row
@@ -324,7 +324,7 @@ class Ledger:
                 first = [
                     other
                     for other in self.jobs.values()
-                    if other.group_name == QUEUE and other.waits_for == "slot" and other.first < job.first
+                    if other.group_name == QUEUE and other.wait_reason == "slot" and other.first < job.first
                 ]
                 assert not first, f"{step}: {job} passes {first}"
                 due = [

@@ -213,7 +213,7 @@ def _groups() -> dict[str, Setting]:
     queue = [{"name": "g", "max_active": 1, "pause_on_failure": True}]
     other = {"name": "other", "group_name": "g", **LATER}
     holder = job("running", id=str(OTHER_JOB), periodic_task="other", group_name="g", slot=1)
-    waiting = job("running") | WAITS | {"id": str(JOB), "waits_for": "slot", "group_name": "g", "exclusive": True}
+    waiting = job("running") | WAITS | {"id": str(JOB), "wait_reason": "slot", "group_name": "g", "exclusive": True}
     waiting = {key: value for key, value in waiting.items() if key not in ("token", "worker", "sent_at")}
     member = {**ON_TIME, "group_name": "g"}
     mine = job("sent", group_name="g", slot=1)

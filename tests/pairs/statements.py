@@ -206,7 +206,7 @@ def _of_authors(texts: Texts) -> Iterator[Statement]:
                 "name": "g",
                 "max_active": None,
                 "ordered": False,
-                "waits_for": None,
+                "wait_reason": None,
                 "pause_on_failure": True,
                 "rate_limit": None,
             },

@@ -216,7 +216,7 @@ def fill(session: Session) -> None:
         "union all values ('row-62', 'row-60'), ('row-62', 'row-61')",
         "insert into pgbeat.dependency_to_check (upstream) select 'row-62'",
         "insert into pgbeat.active_job (id, periodic_task, scheduled_for, origin, state, exclusive, task, message, "
-        "on_lost, tracking, pickup_deadline, busy_until, check_at, waits_for, group_name, slot, token, worker, "
+        "on_lost, tracking, pickup_deadline, busy_until, check_at, wait_reason, group_name, slot, token, worker, "
         "marked_by, marked_at, mark_lease, started_at) "
         "select ('00000000-0000-0000-0000-' || lpad(n::text, 12, '0'))::uuid, 'row-' || n, pgbeat.now(), 'schedule', "
         "state, false, 'app.probe', '{\"args\": [], \"kwargs\": {}, \"options\": {}}', 'give_up', "

@@ -38,7 +38,7 @@ def store(migrated_database: str) -> BeatQueries:
     )
     store.database.execute(
         "insert into pgbeat.active_job (id, periodic_task, scheduled_for, origin, state, exclusive, task, message, "
-        "on_lost, tracking, pickup_deadline, busy_until, check_at, waits_for) select gen_random_uuid(), "
+        "on_lost, tracking, pickup_deadline, busy_until, check_at, wait_reason) select gen_random_uuid(), "
         "'row-' || mod(n, 5), pgbeat.now(), 'catchup', 'buffered', false, 'app.probe', '{}', 'give_up', 'full', "
         "'1 hour', 'infinity', 'infinity', 'predecessor' "
         f"from generate_series(1, {ROWS}) n"
@@ -158,7 +158,7 @@ def test_p11_a_mark_that_submits_at_once_reads_what_is_due(
 
 def test_p11_a_confirm_reads_the_jobs_that_it_confirms(store: BeatQueries, migrated_database: str) -> None:
     store.database.execute(
-        "update pgbeat.active_job set state = 'pending', waits_for = null, marked_by = 'beat-a' "
+        "update pgbeat.active_job set state = 'pending', wait_reason = null, marked_by = 'beat-a' "
         "where id = any (array(select id from pgbeat.active_job limit 100))"
     )
     ((jobs,),) = store.database.execute("select array_agg(id)::text from pgbeat.active_job where marked_by = 'beat-a'")
@@ -201,7 +201,7 @@ def test_p11_a_submit_of_rows_that_a_job_blocks_reads_these_and_their_jobs(
     )
     store.database.execute(
         "update pgbeat.active_job as job set periodic_task = 'row-' || number, "
-        f"state = '{state}', exclusive = true, waits_for = null "
+        f"state = '{state}', exclusive = true, wait_reason = null "
         "from (select id, 5 + row_number() over () as number from pgbeat.active_job) as numbered "
         f"where job.id = numbered.id and number <= {due + 5}"
     )
@@ -227,7 +227,7 @@ def test_p11_finishes_read_the_jobs_that_they_finish_and_those_that_waited_for_t
     store.database.execute(
         "update pgbeat.active_job as job set periodic_task = 'row-' || number / 2, "
         "state = case mod(number, 2) when 0 then 'sent' else 'buffered' end, "
-        "waits_for = case mod(number, 2) when 1 then 'predecessor' end "
+        "wait_reason = case mod(number, 2) when 1 then 'predecessor' end "
         "from (select id, row_number() over () as number from pgbeat.active_job) as numbered where job.id = numbered.id"
     )
     store.database.execute("vacuum analyze pgbeat.active_job")
@@ -250,7 +250,7 @@ def test_p11_finishes_read_the_jobs_that_they_finish_and_those_that_waited_for_t
 def test_p11_dropped_messages_read_the_jobs_that_they_end(
     store: BeatQueries, migrated_database: str, ended: int
 ) -> None:
-    store.database.execute("update pgbeat.active_job set periodic_task = id::text, state = 'sent', waits_for = null")
+    store.database.execute("update pgbeat.active_job set periodic_task = id::text, state = 'sent', wait_reason = null")
     store.database.execute("vacuum analyze pgbeat.active_job")
     rows = store.database.execute(f"select id from pgbeat.active_job limit {ended}")
     reports, session = WorkerQueries(store.database), Session(migrated_database)
@@ -332,7 +332,7 @@ def grow(session: Session) -> None:
     session.rows("insert into pgbeat.periodic_task_state (name) select 'row-' || n from generate_series(1, 3000) n")
     session.rows(
         "insert into pgbeat.active_job (id, periodic_task, scheduled_for, origin, state, exclusive, task, message, "
-        "on_lost, tracking, pickup_deadline, busy_until, check_at, waits_for, pause_after_failures) "
+        "on_lost, tracking, pickup_deadline, busy_until, check_at, wait_reason, pause_after_failures) "
         "select gen_random_uuid(), 'row-' || n / 2, pgbeat.now(), 'schedule', "
         "(array['sent', 'buffered'])[1 + mod(n, 2)], false, 'app.probe', '{}', 'give_up', 'full', '1 hour', "
         "'infinity', 'infinity', (array[null, 'predecessor'])[1 + mod(n, 2)], 3 from generate_series(2, 6001) n"
@@ -362,7 +362,7 @@ def test_p11_rows_that_cannot_be_planned_are_found_among_all_others_by_index(sto
 
 def test_p11_a_heartbeat_reads_no_job_that_runs(store: BeatQueries, migrated_database: str) -> None:
     store.database.execute(
-        "update pgbeat.active_job set state = 'running', waits_for = null, token = gen_random_uuid(), "
+        "update pgbeat.active_job set state = 'running', wait_reason = null, token = gen_random_uuid(), "
         "busy_until = pgbeat.now() + interval '29 s', check_at = pgbeat.now() + random() * interval '29 s'"
     )
     store.database.execute("vacuum analyze pgbeat.active_job")

@@ -94,7 +94,7 @@ def end(session: Session, name: str, state: str = "succeeded") -> uuid.UUID:
     """End the oldest job of a row that is under way; return it."""
     (row,) = session.rows(
         "with deleted as (delete from pgbeat.active_job as job where id = ("
-        "  select id from pgbeat.active_job where periodic_task = %s and waits_for is null "
+        "  select id from pgbeat.active_job where periodic_task = %s and wait_reason is null "
         "  order by scheduled_for limit 1) returning job) "
         "insert into pgbeat.finished_job select final.* from deleted "
         "cross join lateral pgbeat.archived(job, %s) as final returning id",

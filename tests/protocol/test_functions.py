@@ -553,8 +553,8 @@ def leave_job(session: Session, name: str = "a", state: str = "running", exclusi
     job = str(uuid.uuid4())
     session.rows(
         "insert into pgbeat.active_job (id, periodic_task, scheduled_for, origin, state, exclusive, task, message, "
-        "on_lost, tracking, pickup_deadline, busy_until, waits_for) values (%s, %s, pgbeat.now(), 'schedule', %s, %s, "
-        "'app.probe', '{}', 'give_up', 'full', '1 hour', pgbeat.now() + interval '1 hour', %s)",
+        "on_lost, tracking, pickup_deadline, busy_until, wait_reason) values (%s, %s, pgbeat.now(), 'schedule', %s, "
+        "%s, 'app.probe', '{}', 'give_up', 'full', '1 hour', pgbeat.now() + interval '1 hour', %s)",
         job, name, state, exclusive, "predecessor" if state == "buffered" else None,
     )  # fmt: skip
     return job

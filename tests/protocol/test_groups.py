@@ -207,7 +207,7 @@ def test_the_database_itself_refuses_two_jobs_in_one_place(store: BeatQueries, s
     store.grant_slots(10)
 
     error = session.refusal(
-        "update pgbeat.active_job set state = 'pending', waits_for = null, slot = 1 where periodic_task = 'b'"
+        "update pgbeat.active_job set state = 'pending', wait_reason = null, slot = 1 where periodic_task = 'b'"
     )
 
     assert "job_one_in_a_slot" in str(error)
@@ -241,12 +241,12 @@ def test_what_has_waited_for_its_turn_waits_for_a_place_next(
     submit(store, store.mark(10))
     tick(store, "b")
     session.rows(
-        "update pgbeat.active_job set scheduled_for = scheduled_for - interval '1 hour' where waits_for = 'slot'"
+        "update pgbeat.active_job set scheduled_for = scheduled_for - interval '1 hour' where wait_reason = 'slot'"
     )
 
     session.rows("delete from pgbeat.active_job where state = 'pending'")
 
-    assert {"slot"} == {job["waits_for"] for job in active(store)}
+    assert {"slot"} == {job["wait_reason"] for job in active(store)}
     assert 1 == store.grant_slots(10)
     assert ("pending", 1) == places(store)["b"], "it was for an earlier instant"
 

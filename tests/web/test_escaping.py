@@ -72,7 +72,7 @@ def fill(session: Session) -> None:
         session.rows(
             "insert into pgbeat.active_job (id, periodic_task, scheduled_for, origin, state, exclusive, task, message, "
             "on_lost, on_error, tracking, pickup_deadline, busy_until, check_at, started_at, error, worker, beat, "
-            f"waits_for) values (gen_random_uuid(), %s, pgbeat.now(), 'schedule', %s, false, %s, '{{}}', 'give_up', "
+            f"wait_reason) values (gen_random_uuid(), %s, pgbeat.now(), 'schedule', %s, false, %s, '{{}}', 'give_up', "
             f"'ask', 'full', '1 h', pgbeat.now(), 'infinity', pgbeat.now(), %s, %s, %s, {more})",
             HOSTILE,
             state,

@@ -28,7 +28,7 @@ as $$ select statement_timestamp() $$;
 create domain {schema}.instant as timestamptz check (value between '0001-01-02 00:00+00' and '9999-12-30 00:00+00');
 create domain {schema}.deadline as timestamptz check (value >= '0001-01-02 00:00+00');  -- may be infinite
 -- It is tried on an instant: as a span '12000000 months -360000000 days' compares as nothing.
-create domain {schema}.span as interval check (timestamp '2000-01-01' + value between '2000-01-01' and '2001-01-01');
+create domain {schema}.duration as interval check (timestamp '2000-01-01' + value between '2000-01-01' and '2001-01-01');
 create domain {schema}.counter as int check (value between 0 and 2000000000);
 create domain {schema}.task_name as text check (octet_length(value) <= 800);
 create domain {schema}.person as text check (octet_length(value) <= 800);
@@ -40,7 +40,7 @@ create domain {schema}.skip_reason as text check (
               'not_sent', 'finished', 'after', 'shadow'));
 create domain {schema}.kind as text check (value in ('task', 'human'));
 create domain {schema}.stop_request as text check (value in ('cancel', 'terminate'));
-create domain {schema}.awaited as text check (value in ('predecessor', 'upstream', 'slot'));
+create domain {schema}.wait_reason as text check (value in ('predecessor', 'upstream', 'slot'));
 create domain {schema}.message as jsonb check (pg_column_size(value) <= 720000);
 
 -- One row. `definitions` is the checksum of the functions, triggers and views that were applied last.
@@ -378,17 +378,17 @@ create table {schema}.active_job (
     message {schema}.message not null,
     on_lost text not null,
     tracking text not null,
-    min_gap {schema}.span,
-    max_run_time {schema}.span,
+    min_gap {schema}.duration,
+    max_run_time {schema}.duration,
     pause_after_failures int,
-    pickup_deadline {schema}.span not null,
+    pickup_deadline {schema}.duration not null,
     run {schema}.counter not null default 0,
     resends {schema}.counter not null default 0,
     refusals {schema}.counter not null default 0,
-    mark_lease {schema}.span,
+    mark_lease {schema}.duration,
     -- What it waits for, buffered: the end of a job of its own name, or a slot in its group; in state `waiting`: the
     -- tasks in `after`.
-    waits_for {schema}.awaited,
+    wait_reason {schema}.wait_reason,
     -- Whether it has waited: what the next occurrence is does not make it late.
     waited boolean not null default false,
     -- Its slot in its group, from 1; 0 where the group had no limit when it was made; NULL while it waits.
@@ -398,7 +398,7 @@ create table {schema}.active_job (
     on_error text not null default 'fail',
     kind {schema}.kind not null default 'task',
     target text[],
-    due_in {schema}.span,
+    due_in {schema}.duration,
 
     -- What a confirm, a start or a heartbeat writes comes last: the WAL has of a new version only what lies between
     -- the first and the last column that differ from the old one.
@@ -422,8 +422,8 @@ create table {schema}.active_job (
     marked_at {schema}.instant,
 
     constraint active_job_waits_iff_buffered check (
-        (state in ('buffered', 'waiting')) = (waits_for is not null)
-        and (state = 'waiting') = (waits_for is not distinct from 'upstream')),
+        (state in ('buffered', 'waiting')) = (wait_reason is not null)
+        and (state = 'waiting') = (wait_reason is not distinct from 'upstream')),
     -- Beats and workers can do nothing with a job for people: no worker has its token, no beat looks at it (check_at),
     -- and no deadline frees its row (busy_until).
     constraint active_job_of_people check (
@@ -458,14 +458,14 @@ create index active_job_due_by on {schema}.active_job (due_by) where due_by is n
 -- What waits: for the job before it, for other tasks, for its turn in a group; of each row of a group by itself, and
 -- in a group for jobs of their own rows.
 create index active_job_waiting on {schema}.active_job (periodic_task, scheduled_for)
-    where waits_for = 'predecessor';
-create index active_job_waiting_for_upstream on {schema}.active_job (periodic_task) where waits_for = 'upstream';
+    where wait_reason = 'predecessor';
+create index active_job_waiting_for_upstream on {schema}.active_job (periodic_task) where wait_reason = 'upstream';
 create index active_job_waiting_in_group on {schema}.active_job (group_name, scheduled_for)
-    where waits_for = 'slot';
+    where wait_reason = 'slot';
 create index active_job_waiting_in_group_by_task on {schema}.active_job (group_name, periodic_task, scheduled_for)
-    where waits_for = 'slot';
+    where wait_reason = 'slot';
 create index active_job_waiting_behind_in_group on {schema}.active_job (group_name, scheduled_for)
-    where waits_for = 'predecessor' and group_name is not null;
+    where wait_reason = 'predecessor' and group_name is not null;
 
 -- What people may pick up: for each job in state `created` a row for each of its targets, or one with an empty text if
 -- every user may take it. So a list for a user with ten roles is ten probes of an index, however many jobs are open and
@@ -627,7 +627,7 @@ create table {schema}.app (
     first_seen_at {schema}.instant not null,
     last_seen_at {schema}.instant not null,
     listening_since {schema}.instant not null,
-    dead_after {schema}.span not null
+    dead_after {schema}.duration not null
 ) with (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.02);
 
 -- What the code of each version of an app declares: few rows, written with each heartbeat. Beats of several versions
@@ -638,7 +638,7 @@ create table {schema}.declaration (
     first_seen_at {schema}.instant not null,
     last_seen_at {schema}.instant not null,
     listening_since {schema}.instant not null,
-    dead_after {schema}.span not null,
+    dead_after {schema}.duration not null,
 
     primary key (app, hash)
 ) with (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.02);

@@ -108,9 +108,9 @@ begin
     return exists (select from {schema}.active_job as job
                    where job.group_name = is_busy.group_name and job.slot is not null)
         or exists (select from {schema}.active_job as job
-                   where job.group_name = is_busy.group_name and job.waits_for = 'slot')
+                   where job.group_name = is_busy.group_name and job.wait_reason = 'slot')
         or exists (select from {schema}.active_job as job
-                   where job.group_name = is_busy.group_name and job.waits_for = 'predecessor')
+                   where job.group_name = is_busy.group_name and job.wait_reason = 'predecessor')
         or {schema}.due_in_group(is_busy.group_name, 'infinity') is not null;
 end
 $$;
@@ -130,7 +130,7 @@ create or replace function {schema}.first_scheduled_in(group_name text) returns 
 language sql stable
 as $$
     select scheduled_for from {schema}.active_job as job
-    where job.waits_for = 'slot' and job.group_name = first_scheduled_in.group_name
+    where job.wait_reason = 'slot' and job.group_name = first_scheduled_in.group_name
     order by scheduled_for
     limit 1
 $$;
@@ -195,11 +195,11 @@ begin
         -- A job that waits for one of its own row, which has ended at this very moment.
         select waiting.periodic_task into other
         from {schema}.active_job as waiting
-        where waiting.waits_for = 'predecessor' and waiting.group_name = known.name and waiting.scheduled_for < first
+        where waiting.wait_reason = 'predecessor' and waiting.group_name = known.name and waiting.scheduled_for < first
             and not exists (
                 select from {schema}.active_job as blocking
                 where blocking.periodic_task = waiting.periodic_task
-                    and blocking.waits_for is distinct from 'predecessor'
+                    and blocking.wait_reason is distinct from 'predecessor'
                 offset 0)
         order by waiting.scheduled_for
         limit 1;
@@ -263,7 +263,7 @@ as $$
 begin
     return exists (
         select from {schema}.active_job as job
-        where job.waits_for = 'slot' and job.group_name = has_waiting.group_name);
+        where job.wait_reason = 'slot' and job.group_name = has_waiting.group_name);
 end
 $$;
 
@@ -275,11 +275,11 @@ set search_path = pg_catalog, pg_temp
 set jit = off
 as $$
     with recursive waited_for as (
-        (select group_name from {schema}.active_job where waits_for = 'slot' order by group_name limit 1)
+        (select group_name from {schema}.active_job where wait_reason = 'slot' order by group_name limit 1)
         union all
         select (
             select group_name from {schema}.active_job
-            where waits_for = 'slot' and group_name > waited_for.group_name
+            where wait_reason = 'slot' and group_name > waited_for.group_name
             order by group_name
             limit 1)
         from waited_for

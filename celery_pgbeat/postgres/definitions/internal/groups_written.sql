@@ -279,7 +279,7 @@ language plpgsql
 set search_path = pg_catalog, pg_temp
 as $$
 begin
-    if new.waits_for = 'slot' then
+    if new.wait_reason = 'slot' then
         insert into {schema}.group_to_check (group_name) values (new.group_name);
     else
         insert into {schema}.dependency_to_check (downstream) values (new.periodic_task);
@@ -290,8 +290,8 @@ $$;
 
 drop trigger if exists active_job_waits on {schema}.active_job;
 create trigger active_job_waits
-    after insert or update of waits_for on {schema}.active_job
-    for each row when (new.waits_for in ('slot', 'upstream'))
+    after insert or update of wait_reason on {schema}.active_job
+    for each row when (new.wait_reason in ('slot', 'upstream'))
     execute function {schema}.active_job_waits();
 
 -- Fail if a group takes no new jobs.
@@ -332,7 +332,7 @@ begin
         select job into retried
         from {schema}.retry_job(failure.job, force => not exists (
             select from {schema}.active_job as other
-            where other.periodic_task = failure.periodic_task and other.waits_for is null
+            where other.periodic_task = failure.periodic_task and other.wait_reason is null
                 and other.id <> all (made))) as job;
         update {schema}.active_job as job set scheduled_for = failure.scheduled_for where job.id = retried;
         made := made || retried;

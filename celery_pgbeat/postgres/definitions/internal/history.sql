@@ -5,16 +5,16 @@
 -- A function, because otherwise Postgres would estimate a query for each row of the view, so expensive that it
 -- compiles.
 create or replace function {schema}.busy_until_of_waiting(
-    waits_for text, periodic_task text, group_name text, otherwise timestamptz
+    wait_reason text, periodic_task text, group_name text, otherwise timestamptz
 ) returns timestamptz
 language plpgsql stable
 as $$
 begin
-    if waits_for = 'predecessor' then
+    if wait_reason = 'predecessor' then
         return coalesce((
             select max(job.busy_until) from {schema}.active_job as job
-            where job.periodic_task = busy_until_of_waiting.periodic_task and job.waits_for is null), otherwise);
-    elsif waits_for = 'upstream' then
+            where job.periodic_task = busy_until_of_waiting.periodic_task and job.wait_reason is null), otherwise);
+    elsif wait_reason = 'upstream' then
         return otherwise;
     end if;
     return coalesce((
@@ -57,7 +57,7 @@ begin
         select ended.periodic_task from (select distinct periodic_task from deleted) as ended
         where exists (
             select from {schema}.active_job as waiting
-            where waiting.periodic_task = ended.periodic_task and waiting.waits_for = 'predecessor'
+            where waiting.periodic_task = ended.periodic_task and waiting.wait_reason = 'predecessor'
             offset 0));
     groups := array(select distinct group_name from deleted where group_name is not null);
     if groups <> '{}' then

@@ -4,7 +4,7 @@
 -- Postgres puts the body of the first two in the place of a call (inlines it), as long as the call is in FROM, the
 -- function is one select and sets nothing, and no argument is volatile. So neither costs a plan of its own.
 
--- The new job of a periodic task. With `waits_for` it is buffered, without it is to be sent: by the beat that has
+-- The new job of a periodic task. With `wait_reason` it is buffered, without it is to be sent: by the beat that has
 -- marked the row, or by any beat where `marked_at` is null. A job of a backfill counts no failures. What a job for
 -- people has instead, a trigger writes (people.sql).
 create or replace function {schema}.new_job(
@@ -14,7 +14,7 @@ create or replace function {schema}.new_job(
     due_at timestamptz,
     origin text,
     exclusive boolean,
-    waits_for text,
+    wait_reason text,
     pickup_deadline interval,
     timezone text default null,
     full_acts_as text default 'full',
@@ -34,7 +34,7 @@ as $$
             new_job.scheduled_for,
             new_job.due_at,
             new_job.origin,
-            case coalesce(waits_for, '') when '' then 'pending' when 'upstream' then 'waiting' else 'buffered' end
+            case coalesce(wait_reason, '') when '' then 'pending' when 'upstream' then 'waiting' else 'buffered' end
                 as state,
             new_job.exclusive,
             jsonb_build_object('args', definition.args, 'kwargs', definition.kwargs, 'priority', definition.priority,
@@ -45,20 +45,20 @@ as $$
             case when new_job.origin <> 'backfill' then definition.pause_after_failures end as pause_after_failures,
             new_job.pickup_deadline,
             {schema}.now() as created_at,
-            case when new_job.waits_for is null then {schema}.now() + new_job.pickup_deadline else 'infinity' end
+            case when new_job.wait_reason is null then {schema}.now() + new_job.pickup_deadline else 'infinity' end
                 as busy_until,
             case
-                when new_job.waits_for is not null then 'infinity'
+                when new_job.wait_reason is not null then 'infinity'
                 when new_job.marked_at is null then '-infinity'
                 else least(new_job.marked_at, {schema}.now()) + new_job.mark_lease
             end as check_at,
-            (new_job.waits_for is null and new_job.marked_at is not null)::int as sends,
-            case when new_job.waits_for is null then new_job.beat end as marked_by,
-            case when new_job.waits_for is null then new_job.marked_at end as marked_at,
+            (new_job.wait_reason is null and new_job.marked_at is not null)::int as sends,
+            case when new_job.wait_reason is null then new_job.beat end as marked_by,
+            case when new_job.wait_reason is null then new_job.marked_at end as marked_at,
             new_job.mark_lease,
             new_job.beat,
-            new_job.waits_for,
-            case when definition.group_name is not null and new_job.waits_for is null then 0 end as slot,
+            new_job.wait_reason,
+            case when definition.group_name is not null and new_job.wait_reason is null then 0 end as slot,
             new_job.backfill
     ) as made
 $$;
@@ -107,7 +107,7 @@ as $$
             coalesce(archived.attempt, job.attempt) as attempt,
             coalesce(archived.beat, job.beat) as beat,
             coalesce(archived.worker, job.worker) as worker,
-            case when job.waits_for is null then job.busy_until end as busy_until,
+            case when job.wait_reason is null then job.busy_until end as busy_until,
             case when job.origin = 'manual' and archived.state <> 'succeeded' then
                 jsonb_build_object('args', job.message -> 'args', 'kwargs', job.message -> 'kwargs')
             end as arguments

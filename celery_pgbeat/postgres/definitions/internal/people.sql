@@ -86,10 +86,10 @@ create trigger work_created
     for each row when (new.state = 'created')
     execute function {schema}.work_changed();
 
--- Only for statements that end a wait (they set waits_for) or change the owner.
+-- Only for statements that end a wait (they set wait_reason) or change the owner.
 drop trigger if exists work_taken_or_released on {schema}.active_job;
 create trigger work_taken_or_released
-    after update of waits_for, owner on {schema}.active_job
+    after update of wait_reason, owner on {schema}.active_job
     for each row when ((old.state = 'created') <> (new.state = 'created'))
     execute function {schema}.work_changed();
 
@@ -312,7 +312,7 @@ begin
             || case when seen.state = 'succeeded' then '' else '. Run it again with retry_job()' end
         when known.kind = 'human' then named || ' is for people, and has no message'
         when known.state = 'pending' then named || ' is to be sent: a beat sends it'
-        when known.waits_for is not null then named || ' waits for its turn: a beat sends it then'
+        when known.wait_reason is not null then named || ' waits for its turn: a beat sends it then'
         when known.state = 'running' then named || ' is running: a worker has its message'
         when known.state = 'error' then named || ' has failed: decide about it with retry_job() or fail_job()'
         when known.tracking <> 'full' then format(

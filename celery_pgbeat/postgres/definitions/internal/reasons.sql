@@ -18,7 +18,7 @@ begin
                 limit 1
             ), (
                 select scheduled_for from {schema}.active_job
-                where periodic_task = job.periodic_task and waits_for = 'predecessor' and id <> job.id
+                where periodic_task = job.periodic_task and wait_reason = 'predecessor' and id <> job.id
                 order by scheduled_for
                 limit 1
             )) as delayed
@@ -208,7 +208,7 @@ begin
             when 'waiting' then {schema}.wait_for_others_in_words(job)
             when 'buffered' then
                 case
-                    when job.waits_for = 'slot' then {schema}.place_in_words(job.group_name) else 'waits for its turn'
+                    when job.wait_reason = 'slot' then {schema}.place_in_words(job.group_name) else 'waits for its turn'
                 end
             else
                 case
@@ -233,7 +233,7 @@ begin
                 end
         end
         from (
-            select case when job.waits_for is null then job.busy_until - job.pickup_deadline end as waiting_since
+            select case when job.wait_reason is null then job.busy_until - job.pickup_deadline end as waiting_since
         ) as known
     );
 end

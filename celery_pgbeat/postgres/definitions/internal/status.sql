@@ -26,7 +26,7 @@ as $$
                 then 'running past its next run without max_run_time'
                 when job.state = 'sent' then 'queued'
                 when job.state = 'pending' then 'to be sent'
-                when job.waits_for = 'slot' then 'waiting for a place in its group'
+                when job.wait_reason = 'slot' then 'waiting for a place in its group'
                 when job.state = 'waiting' then 'waiting for other tasks'
                 when job.state = 'buffered' then 'waiting for its turn'
                 else job.state
@@ -92,8 +92,8 @@ as $$
             when job.state = 'error' then 'decision'
             when job.state = 'created' or job.owner is not null then 'work'
             -- If its group has no free slot, it waits as it should. If there is one, no beat has given it to a job.
-            when job.waits_for = 'slot' and job.group_name in (select {schema}.groups_with_room()) then 'forgotten'
-            when job.waits_for is not null then null
+            when job.wait_reason = 'slot' and job.group_name in (select {schema}.groups_with_room()) then 'forgotten'
+            when job.wait_reason is not null then null
             when is_lost then 'lost_message'
             when job.busy_until < {schema}.now() - {schema}.patience(job.mark_lease) then 'silent'
             when job.state = 'running' then case

@@ -152,7 +152,7 @@ begin
             select asked.definition, ids[asked.index + 1] as id, asked.index,
                 (asked.definition).overlap <> 'allow' and asked.nth = 1 and not exists (
                     select from {schema}.active_job where periodic_task = (asked.definition).name) as exclusive,
-                case when {schema}.is_limited((asked.definition).group_name) then 'slot' end as waits_for
+                case when {schema}.is_limited((asked.definition).group_name) then 'slot' end as wait_reason
             from {schema}.jobs_asked_for(jobs) as asked
             where not exists (select from {schema}.active_job where active_job.id = ids[asked.index + 1])
             offset 0
@@ -160,7 +160,7 @@ begin
         cross join lateral {schema}.new_job(
             -- In an ordered group their turns come in the order of the call.
             asked.definition, asked.id, {schema}.now() + asked.index * interval '1 microsecond', null, 'manual',
-            asked.exclusive, asked.waits_for,
+            asked.exclusive, asked.wait_reason,
             coalesce((asked.definition).pickup_deadline, interval '1 day')) as fresh
         on conflict do nothing;
         get diagnostics made = row_count;

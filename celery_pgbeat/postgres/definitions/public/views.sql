@@ -138,7 +138,8 @@ begin
     select * into nodes from {schema}.nodes_in_words();
     select * into job from {schema}.active_job as active
     where active.periodic_task = task.name
-    order by active.state = 'running' desc, active.state = 'error' desc, active.waits_for is not null, active.created_at
+    order by active.state = 'running' desc, active.state = 'error' desc, active.wait_reason is not null,
+        active.created_at
     limit 1;
     select count(*) - 1 into others from {schema}.active_job as active where active.periodic_task = task.name;
     return {schema}.ended({schema}.quoted(task.name)
@@ -180,7 +181,7 @@ from {schema}.periodic_task as stored
 left join lateral (
     select job from {schema}.active_job as job
     where job.periodic_task = stored.name
-    order by job.state = 'running' desc, job.state = 'error' desc, job.waits_for is not null, job.created_at
+    order by job.state = 'running' desc, job.state = 'error' desc, job.wait_reason is not null, job.created_at
     limit 1
 ) as active on true
 left join lateral (
@@ -255,6 +256,6 @@ cross join lateral (
     left join {schema}.lost_message as lost (id, noticed_at) on lost.id = job.id and {is_still_lost}
     cross join lateral {schema}.late_job(job, lost.id is not null, nodes.no_tracker is not null) as late
     -- By index: a hundred thousand jobs that people have, or may pick up, are not read for the few that are late.
-    where job.check_at < 'infinity' or job.waits_for = 'slot' or job.on_error = 'ask' and job.state = 'error'
+    where job.check_at < 'infinity' or job.wait_reason = 'slot' or job.on_error = 'ask' and job.state = 'error'
         or job.due_by < {schema}.now()
 ) as late;

@@ -31,9 +31,9 @@ begin
     if known.ordered then
         return query
         select first.id, first.periodic_task, 1::bigint from {schema}.active_job as first
-        where most > 0 and first.waits_for is not distinct from 'slot' and first.id = any (array(
+        where most > 0 and first.wait_reason is not distinct from 'slot' and first.id = any (array(
             select waiting.id from {schema}.active_job as waiting
-            where waiting.waits_for = 'slot' and waiting.group_name = known.name
+            where waiting.wait_reason = 'slot' and waiting.group_name = known.name
             order by waiting.scheduled_for, waiting.origin <> 'manual', waiting.created_at, waiting.periodic_task,
                 waiting.id
             limit 1))
@@ -45,7 +45,7 @@ begin
             row_number() over (order by waiting.scheduled_for, waiting.created_at, waiting.id)
         from (
             select job.id, job.periodic_task, job.scheduled_for, job.created_at from {schema}.active_job as job
-            where job.waits_for = 'slot' and job.group_name = known.name
+            where job.wait_reason = 'slot' and job.group_name = known.name
             order by job.scheduled_for, job.created_at, job.id
             limit greatest(most, 0)
             for no key update skip locked
@@ -56,7 +56,7 @@ begin
     -- The rows that take turns: from the one after the last that had one, in the order of their names, and around.
     while cardinality(names) < most loop
         select waiting.periodic_task into found_name from {schema}.active_job as waiting
-        where waiting.waits_for = 'slot' and waiting.group_name = known.name and waiting.periodic_task > last_name
+        where waiting.wait_reason = 'slot' and waiting.group_name = known.name and waiting.periodic_task > last_name
         order by waiting.periodic_task
         limit 1;
         if found then
@@ -82,7 +82,7 @@ begin
                 row_number() over (order by waiting.scheduled_for, waiting.created_at, waiting.id) as round
             from (
                 select own.id, own.periodic_task, own.scheduled_for, own.created_at from {schema}.active_job as own
-                where own.waits_for = 'slot' and own.group_name = known.name and own.periodic_task = served.name
+                where own.wait_reason = 'slot' and own.group_name = known.name and own.periodic_task = served.name
                 order by own.scheduled_for, own.created_at, own.id
                 limit ceil(most::numeric / cardinality(names))
                 for no key update skip locked
@@ -195,7 +195,7 @@ begin
             -- A job is ready when a beat may send it, or a person may pick it up (internal/people.sql). It has
             -- waited, so `recover` does not drop it as late. The time for a task for people (`due_in`) begins now.
             update {schema}.active_job as job
-            set state = {schema}.ready_state(job.kind), waits_for = null, slot = given.slot, waited = true,
+            set state = {schema}.ready_state(job.kind), wait_reason = null, slot = given.slot, waited = true,
                 busy_until = {schema}.ready_busy_until(job.kind, job.pickup_deadline),
                 check_at = {schema}.ready_check_at(job.kind), due_by = {schema}.now() + job.due_in
             from given
@@ -209,13 +209,13 @@ begin
     -- The jobs that waited in groups that are not limited any more, or that have no row any more. A stopped group keeps
     -- its jobs.
     update {schema}.active_job as job
-    set state = {schema}.ready_state(job.kind), waits_for = null, slot = 0, waited = true,
+    set state = {schema}.ready_state(job.kind), wait_reason = null, slot = 0, waited = true,
         busy_until = {schema}.ready_busy_until(job.kind, job.pickup_deadline),
         check_at = {schema}.ready_check_at(job.kind), due_by = {schema}.now() + job.due_in
     where job.id = any (array(
         select waiting.id
         from {schema}.active_job as waiting
-        where waiting.waits_for = 'slot' and waiting.group_name = any (array(
+        where waiting.wait_reason = 'slot' and waiting.group_name = any (array(
             select named.name from unnest(names) as named (name)
             where not {schema}.is_limited(named.name) and not exists (
                 select from {schema}.task_group as known

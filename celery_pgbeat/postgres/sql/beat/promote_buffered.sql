@@ -8,11 +8,11 @@ create or replace function {schema}.waited_for() returns text[]
 language sql stable
 as $$
     with recursive waited_for as (
-        (select periodic_task from {schema}.active_job where waits_for = 'predecessor' order by periodic_task limit 1)
+        (select periodic_task from {schema}.active_job where wait_reason = 'predecessor' order by periodic_task limit 1)
         union all
         select (
             select periodic_task from {schema}.active_job
-            where waits_for = 'predecessor' and periodic_task > waited_for.periodic_task
+            where wait_reason = 'predecessor' and periodic_task > waited_for.periodic_task
             order by periodic_task
             limit 1)
         from waited_for
@@ -24,20 +24,20 @@ $$;
 -- What a job becomes when one of its waits is over: that for another job of its row ('predecessor'), or that for the
 -- tasks after which it runs ('upstream'). It waits for the next thing, or is to be sent at once, or is for people.
 create or replace function {schema}.promoted(job {schema}.active_job, from_waiting_for text) returns table (
-    state text, waits_for text, slot int, busy_until timestamptz, check_at timestamptz, due_by timestamptz
+    state text, wait_reason text, slot int, busy_until timestamptz, check_at timestamptz, due_by timestamptz
 )
 language sql stable rows 1
 as $$
-    select case next.waits_for
+    select case next.wait_reason
             when 'upstream' then 'waiting' when 'slot' then 'buffered' else {schema}.ready_state(job.kind)
         end,
-        next.waits_for,
-        case when next.waits_for is null and job.group_name is not null then 0 end,
+        next.wait_reason,
+        case when next.wait_reason is null and job.group_name is not null then 0 end,
         case
-            when next.waits_for is null then {schema}.ready_busy_until(job.kind, job.pickup_deadline) else 'infinity'
+            when next.wait_reason is null then {schema}.ready_busy_until(job.kind, job.pickup_deadline) else 'infinity'
         end,
-        case when next.waits_for is null then {schema}.ready_check_at(job.kind) else 'infinity' end,
-        case when next.waits_for is null then {schema}.now() + job.due_in end
+        case when next.wait_reason is null then {schema}.ready_check_at(job.kind) else 'infinity' end,
+        case when next.wait_reason is null then {schema}.now() + job.due_in end
     from (
         select case
             when from_waiting_for = 'predecessor' and job.origin <> 'manual' and exists (
@@ -45,7 +45,7 @@ as $$
                     where task.name = job.periodic_task and {schema}.waits_for_others(task.after, task.schedule))
                 then 'upstream'
             when {schema}.is_limited(job.group_name) then 'slot'
-        end as waits_for
+        end as wait_reason
     ) as next
 $$;
 
@@ -64,39 +64,39 @@ declare
     rest int;
 begin
     update {schema}.active_job as job
-    set (state, waits_for, slot, busy_until, check_at, due_by) = (
-            select state, waits_for, slot, busy_until, check_at, due_by
+    set (state, wait_reason, slot, busy_until, check_at, due_by) = (
+            select state, wait_reason, slot, busy_until, check_at, due_by
             from {schema}.promoted(job, 'predecessor')),
         exclusive = true,
         waited = true
     where job.id = any (array(
         select id from {schema}.active_job
-        where waits_for is not distinct from 'predecessor' and id = any (array(
+        where wait_reason is not distinct from 'predecessor' and id = any (array(
             select first_in_line.id
             from unnest(names) as waited_for (name)
             cross join lateral (
                 select waiting.id from {schema}.active_job as waiting
-                where waiting.periodic_task = waited_for.name and waiting.waits_for = 'predecessor'
+                where waiting.periodic_task = waited_for.name and waiting.wait_reason = 'predecessor'
                 order by waiting.scheduled_for, waiting.created_at
                 limit 1
             ) as first_in_line
             where not exists (
                 select from {schema}.active_job as other
-                where other.periodic_task = waited_for.name and other.waits_for is distinct from 'predecessor'
+                where other.periodic_task = waited_for.name and other.wait_reason is distinct from 'predecessor'
                 offset 0)))
         order by id
         for no key update skip locked));
     get diagnostics first = row_count;
     update {schema}.active_job as job
-    set (state, waits_for, slot, busy_until, check_at, due_by) = (
-            select state, waits_for, slot, busy_until, check_at, due_by
+    set (state, wait_reason, slot, busy_until, check_at, due_by) = (
+            select state, wait_reason, slot, busy_until, check_at, due_by
             from {schema}.promoted(job, 'predecessor')),
         waited = true
     where job.id = any (array(
         select id from {schema}.active_job
-        where waits_for is not distinct from 'predecessor' and id = any (array(
+        where wait_reason is not distinct from 'predecessor' and id = any (array(
             select waiting.id from {schema}.active_job as waiting
-            where waiting.waits_for = 'predecessor' and waiting.periodic_task = any (array(
+            where waiting.wait_reason = 'predecessor' and waiting.periodic_task = any (array(
                 select name from {schema}.periodic_task where name = any (names) and overlap = 'allow'))))
         order by id
         for no key update skip locked));

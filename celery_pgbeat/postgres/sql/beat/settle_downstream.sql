@@ -66,7 +66,7 @@ begin
             union all
             -- Through tasks without a schedule: one that waits further down may wait for just this one to be done.
             select job.periodic_task, 0 from {schema}.active_job as job
-            where job.waits_for = 'upstream' and job.periodic_task in (
+            where job.wait_reason = 'upstream' and job.periodic_task in (
                 with recursive behind as (
                     select upstream as name from taken where upstream is not null
                     union
@@ -91,7 +91,7 @@ begin
 
     jobs := array(
         select id from {schema}.active_job
-        where waits_for = 'upstream' and periodic_task = any (names)
+        where wait_reason = 'upstream' and periodic_task = any (names)
         order by id
         for no key update skip locked);
     rows_due := array(
@@ -104,7 +104,7 @@ begin
     select locked.name, least(tried + 1, 2000000000)
     from (
         select periodic_task as name from {schema}.active_job
-        where waits_for = 'upstream' and periodic_task = any (names) and id <> all (jobs)
+        where wait_reason = 'upstream' and periodic_task = any (names) and id <> all (jobs)
         union
         select name from {schema}.periodic_task
         where name = any (names) and after is not null and schedule is null and next_run_at is null
@@ -184,8 +184,8 @@ begin
     ),
     promoted as (
         update {schema}.active_job as job
-        set (state, waits_for, slot, busy_until, check_at, due_by) = (
-                select state, waits_for, slot, busy_until, check_at, due_by
+        set (state, wait_reason, slot, busy_until, check_at, due_by) = (
+                select state, wait_reason, slot, busy_until, check_at, due_by
                 from {schema}.promoted(job, 'upstream')),
             waited = true
         where job.id = any (array(

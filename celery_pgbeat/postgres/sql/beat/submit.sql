@@ -136,8 +136,8 @@ begin
             end as action
         from fenced
         cross join lateral (
-            select count(*) as jobs, count(*) filter (where other.waits_for = 'predecessor') as waiting,
-                (array_agg(other.id order by other.waits_for is not null, other.created_at))[1] as first
+            select count(*) as jobs, count(*) filter (where other.wait_reason = 'predecessor') as waiting,
+                (array_agg(other.id order by other.wait_reason is not null, other.created_at))[1] as first
             from {schema}.active_job as other
             where fenced.job is not null and fenced.overlap <> 'allow' and other.periodic_task = fenced.name
                 and other.id not in (select id from given_up)
@@ -151,7 +151,7 @@ begin
                 and state <> 'running' and not (tracking = 'result' and state = 'sent')
                 and id not in (select id from given_up)
             for update skip locked))
-        returning job, job.periodic_task, job.waits_for is not null as was_waiting, job.origin
+        returning job, job.periodic_task, job.wait_reason is not null as was_waiting, job.origin
     ),
     replaced_archived as (
         insert into {schema}.finished_job
@@ -199,10 +199,10 @@ begin
                 when waits then 'predecessor'
                 when {schema}.waits_for_others((definition).after, (definition).schedule) then 'upstream'
                 when limited then 'slot'
-            end as waits_for
+            end as wait_reason
         ) as buffered
         cross join lateral {schema}.new_job(
-            definition, job, scheduled_for, due_at, origin, overlap <> 'allow' and not waits, waits_for, deadline,
+            definition, job, scheduled_for, due_at, origin, overlap <> 'allow' and not waits, wait_reason, deadline,
             submit.timezone, submit.full_acts_as, submit.beat, marked_at, (definition).mark_lease) as created
         where action in ('send', 'wait', 'replace')
             and (select count(*) from given_up) >= 0

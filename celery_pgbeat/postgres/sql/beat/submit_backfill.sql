@@ -34,7 +34,7 @@ declare
     filling {schema}.backfill;
     definition {schema}.periodic_task;
     is_free boolean := true;
-    waits_for text;
+    wait_reason text;
 begin
     select * into filling from {schema}.backfill as stored
     where stored.id = submit_backfill.backfill and stored.state = 'running'
@@ -65,7 +65,7 @@ begin
                     and other.scheduled_for = any (submit_backfill.scheduled_fors)
                     and other.state <> 'skipped'
                     and (filling.mode = 'missing' or other.state in ('succeeded', 'untracked'))));
-        waits_for := case
+        wait_reason := case
             when {schema}.waits_for_others(definition.after, definition.schedule) then 'upstream'
             when {schema}.is_limited(definition.group_name) then 'slot'
         end;
@@ -82,7 +82,7 @@ begin
                 ) as first
                 cross join lateral {schema}.new_job(
                     definition, wanted.job, wanted.scheduled_for, null, 'backfill', first.is_exclusive,
-                    waits_for, submit_backfill.pickup_deadline, submit_backfill.timezone,
+                    wait_reason, submit_backfill.pickup_deadline, submit_backfill.timezone,
                     submit_backfill.full_acts_as, filling.marked_by, filling.marked_at, filling.mark_lease,
                     filling.id) as created
                 on conflict (id) do nothing;
@@ -107,7 +107,7 @@ begin
         marked_by = null,
         marked_at = null
     where stored.id = filling.id;
-    return case when waits_for is not null or definition.kind = 'human' then 'waiting' else 'submitted' end;
+    return case when wait_reason is not null or definition.kind = 'human' then 'waiting' else 'submitted' end;
 end
 $$;
 -- call

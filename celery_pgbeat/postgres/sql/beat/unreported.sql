@@ -6,6 +6,6 @@ where tracking = 'result' and state = 'sent'
     and (periodic_task = any (%(names)s::text[]) or busy_until < {schema}.now()
         or slot is not null and exists (
             select from {schema}.active_job as waiting
-            where waiting.waits_for = 'slot' and waiting.group_name = job.group_name))
+            where waiting.wait_reason = 'slot' and waiting.group_name = job.group_name))
 order by busy_until
 limit %(batch)s

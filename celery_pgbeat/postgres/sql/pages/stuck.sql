@@ -16,15 +16,15 @@ with found (code, name, since, detail) as (
         and started_at < {schema}.now() - interval '1 day'
     union all
     select 'forgotten', periodic_task, created_at, null from {schema}.active_job as job
-    where created_at < {schema}.now() - {schema}.patience(mark_lease) and waits_for = 'predecessor'
+    where created_at < {schema}.now() - {schema}.patience(mark_lease) and wait_reason = 'predecessor'
         and not exists (
             select from {schema}.active_job as other
-            where other.periodic_task = job.periodic_task and other.waits_for is distinct from 'predecessor')
+            where other.periodic_task = job.periodic_task and other.wait_reason is distinct from 'predecessor')
     union all
     select 'forgotten', oldest.periodic_task, oldest.created_at, null
     from (
         select periodic_task, created_at, scheduled_for from {schema}.active_job
-        where waits_for = 'upstream' and created_at < {schema}.now() - {schema}.patience(mark_lease)
+        where wait_reason = 'upstream' and created_at < {schema}.now() - {schema}.patience(mark_lease)
         order by created_at
         limit 100  -- to read the ends of one takes a millisecond
     ) as oldest

@@ -13,7 +13,7 @@ under_way as (
 ),
 queued as (
     select group_name as name, count(*) as waiting from {schema}.active_job
-    where waits_for = 'slot'
+    where wait_reason = 'slot'
     group by group_name
 )
 select name, known.max_active, coalesce(known.ordered, false) as ordered, known.waits_for,

@@ -40,7 +40,7 @@ cross join lateral (
     from {schema}.active_job as job
     left join {schema}.lost_message as lost (id, noticed_at) on lost.id = job.id and {is_still_lost}
     cross join lateral (
-        select job.state = 'sent' and lost.id is null and job.waits_for is null and job.owner is null
+        select job.state = 'sent' and lost.id is null and job.wait_reason is null and job.owner is null
             and (job.resends > 0 or no_tracker is not null and job.tracking <> 'result')
     ) as queue (is_unstarted)
     cross join lateral (
@@ -49,9 +49,9 @@ cross join lateral (
                 job.origin, job.waited, job.run, job.resends, job.busy_until - job.pickup_deadline, job.created_at,
                 coalesce(job.due_at, job.scheduled_for))
             when job.state in ('created', 'error') or job.owner is not null then null
-            when job.waits_for = 'slot'
+            when job.wait_reason = 'slot'
             then case when job.group_name in (select {schema}.groups_with_room()) then job.created_at end
-            when job.waits_for is not null then null
+            when job.wait_reason is not null then null
             when lost.id is not null then coalesce(job.due_at, job.scheduled_for)
             when job.busy_until < {schema}.now() then job.busy_until
         end
