@@ -28,8 +28,8 @@ class Arrivals:
     scheduled_for: array[float] = field(default_factory=lambda: array("d"))
     seen_at: array[float] = field(default_factory=lambda: array("d"))
 
-    def by_span(self, begin: float, seconds: float) -> dict[int, list[float]]:
-        """Return the lateness (seconds) of those scheduled within each span of this many seconds, counted from 0."""
+    def by_interval(self, begin: float, seconds: float) -> dict[int, list[float]]:
+        """Return the lateness (seconds) of those scheduled in each interval of this many seconds, counted from 0."""
         found: dict[int, list[float]] = {}
         for scheduled_for, seen_at in zip(self.scheduled_for, self.seen_at, strict=True):
             found.setdefault(int((scheduled_for - begin) // seconds), []).append(seen_at - scheduled_for)

@@ -131,15 +131,15 @@ def _viewed(
     size, before, used = log.stat().st_size, memory(process.pid) / 1024, cpu_of(process.pid)
     begun = time.monotonic()
     time.sleep(options.window)
-    span = time.monotonic() - begun
+    duration = time.monotonic() - begun
     with log.open(encoding="utf-8", errors="replace") as file:
         file.seek(size)
         statements = sum(1 for line in file if STATEMENT.search(line))
     after, processor = memory(process.pid) / 1024, cpu_of(process.pid) - used
     over.set()
     return [
-        ("statements", "1/s", statements / span),
-        ("processor of the dashboard", "% of a core", processor / span * 100),
+        ("statements", "1/s", statements / duration),
+        ("processor of the dashboard", "% of a core", processor / duration * 100),
         ("memory of the dashboard (RSS), before", "MiB", before),
         ("memory of the dashboard (RSS), after", "MiB", after),
     ]

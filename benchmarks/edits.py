@@ -1,6 +1,6 @@
 """Edits beside ticks: what authors' changes by SQL cost the beats and Postgres, beside a fixed rate of due rows.
 
-Spans without edits and with edits of two kinds take turns. One kind changes the arguments of the rows that tick, the
+Stretches without edits and with edits of two kinds alternate. One kind changes the arguments of the rows that tick, the
 other the schedule of rows that are not due, which a beat then plans anew. The edits' own statements are in the figures.
 """
 
@@ -39,12 +39,12 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--ticks", type=int, default=150, help="due rows a second")
     parser.add_argument("--edits", type=int, default=100, help="edits a second")
     parser.add_argument("--beats", type=int, default=3)
-    parser.add_argument("--span", type=float, default=17.0, help="seconds of each; autovacuum comes once a minute")
+    parser.add_argument("--duration", type=float, default=17.0, help="seconds of each; autovacuum comes once a minute")
     parser.add_argument("--rounds", type=int, default=5)
 
 
 def run(ground: Ground, options: argparse.Namespace) -> list[Figure]:
-    """Measure the spans in turn."""
+    """Measure the stretches in turn."""
     with ground.database() as database:
         announce_worker(database)
         insert_spread(database, options.ticks * EVERY, EVERY)
@@ -59,7 +59,7 @@ def run(ground: Ground, options: argparse.Namespace) -> list[Figure]:
             kinds = list(used)
             for number in range(options.rounds):
                 for kind in kinds[number % len(kinds) :] + kinds[: number % len(kinds)]:
-                    used[kind].append(_span(database, pids, options, kind, edits))
+                    used[kind].append(_stretch(database, pids, options, kind, edits))
     ground.empty("redis")
     case = f"{options.ticks:,} ticks a second, {options.beats} beats"
     without = Figure(f"processor of beats and Postgres, {case}", "% of a core", used[None])
@@ -71,19 +71,19 @@ def _more(kind: str, edits: int, case: str, used: dict[str | None, list[float]])
     return Figure(f"the same with {edits:,} edits of {kind} a second, {case}: more by", "% of a core", more)
 
 
-def _span(
+def _stretch(
     database: str, pids: Sequence[int], options: argparse.Namespace, kind: str | None, edits: Iterator[int]
 ) -> float:
-    """Let a span go by, with edits if there is a kind; return the processor time in % of a core."""
+    """Let a stretch go by, with edits if there is a kind; return the processor time in % of a core."""
     begun, before = time.time(), sum(map(cpu_of, pids))
-    ends = begun + options.span
+    ends = begun + options.duration
     if kind is None:
-        time.sleep(options.span)
+        time.sleep(options.duration)
     else:
         rows = RESTING if kind == "schedules" else options.ticks * EVERY - 1
         with closing(psycopg2.connect(database)) as connection, connection.cursor() as cursor:
             connection.autocommit = True
-            for number in range(round(options.span * options.edits)):
+            for number in range(round(options.duration * options.edits)):
                 time.sleep(max(0.0, begun + number / options.edits - time.time()))
                 edit = next(edits)
                 cursor.execute(EDITS[kind], [edit, 1 + edit % rows])

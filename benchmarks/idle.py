@@ -70,7 +70,7 @@ def _figures(rows: int, starts: list[float], samples: list[Sample]) -> list[Figu
 
     def a_second(name: str, times: float = 1.0) -> list[float]:
         gains = [getattr(late, name) - getattr(early, name) for early, late in pairs]
-        return [gain / span * times for gain, span in zip(gains, seconds, strict=True)]
+        return [gain / duration * times for gain, duration in zip(gains, seconds, strict=True)]
 
     return [
         Figure(f"processor of the beat, {case}", "% of a core", a_second("beat", 100)),

@@ -39,7 +39,7 @@ def run(ground: Ground, options: argparse.Namespace) -> list[Figure]:
 def measured(ground: Ground, per_second: int, rounds: int, beats: int = 1) -> list[list[float]]:
     """Return how late each message was, in seconds, for each round of ten seconds."""
     begin, arrivals = _arrivals(ground, per_second, rounds, beats)
-    found = [values for _, values in sorted(arrivals.by_span(begin, EVERY).items())][:rounds]
+    found = [values for _, values in sorted(arrivals.by_interval(begin, EVERY).items())][:rounds]
     counts = [len(values) for values in found]
     assert [per_second * EVERY] * rounds == counts, counts
     return found

@@ -86,8 +86,8 @@ def _instants(begin: float, options: argparse.Namespace) -> list[float]:
 
 
 def _lateness(arrivals: Arrivals, begin: float, options: argparse.Namespace) -> list[Figure]:
-    spans = sorted(arrivals.by_span(begin, options.sample).items())
-    whole = [values for number, values in spans if 0 <= number < int(options.minutes * 60 // options.sample)]
+    intervals = sorted(arrivals.by_interval(begin, options.sample).items())
+    whole = [values for number, values in intervals if 0 <= number < int(options.minutes * 60 // options.sample)]
     figures = [
         Figure(f"{_case(options)}: lateness {name}", "ms", [percentile(values, share) * 1000 for values in whole])
         for name, share in (("p50", 0.5), ("p99", 0.99))

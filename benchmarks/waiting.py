@@ -124,8 +124,8 @@ def _idle(ground: Ground, options: argparse.Namespace, beside: bool) -> tuple[fl
             time.sleep(SETTLING)
             begun, before = time.monotonic(), (cpu_of(beat.pid), cpu_of(ground.postgres.pid))
             time.sleep(options.window)
-            span, after = time.monotonic() - begun, (cpu_of(beat.pid), cpu_of(ground.postgres.pid))
-    return tuple((late - early) / span * 100 for early, late in zip(before, after, strict=True))
+            duration, after = time.monotonic() - begun, (cpu_of(beat.pid), cpu_of(ground.postgres.pid))
+    return tuple((late - early) / duration * 100 for early, late in zip(before, after, strict=True))
 
 
 def _wait_until_seen(database: str) -> None:

@@ -46,8 +46,8 @@ class Column:
         more: what only the comment adds.
         choices: the values that are allowed, with what they mean.
         default: what it is when nothing is given; NULL without one.
-        longest: of a span, the longest that is allowed.
-        may_be_zero: whether a span may be 0.
+        longest: of a duration, the longest that is allowed.
+        may_be_zero: whether a duration may be 0.
         declared: whether a declaration gives it. What is omitted there becomes the default.
         decides: what a change of it means. `times`: a beat plans the next run again. `job`: the mark is taken off, so
             that a beat decides about the row with the new values. `nothing`: it has no effect on either.
@@ -197,7 +197,7 @@ class PeriodicTask:
     )
     catchup_window: timedelta | None = job(
         "How late an occurrence may still be sent, such as 1h; default: no limit.",
-        "In all spans a month has 30 days and a year 360, as Postgres compares them.",
+        "In all durations a month has 30 days and a year 360, as Postgres compares them.",
         longest=CENTURY,
         may_be_zero=True,
     )

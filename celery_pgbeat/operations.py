@@ -161,7 +161,7 @@ OPERATIONS: Sequence[Operation] = (
                 "until",
                 datetime,
                 "Until",
-                "2026-12-24 18:00, tomorrow, or a span such as 2d; empty: until a person resumes it",
+                "2026-12-24 18:00, tomorrow, or a duration such as 2d; empty: until a person resumes it",
             ),
         ),
     ),

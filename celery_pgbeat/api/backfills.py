@@ -122,18 +122,18 @@ def preview(
     record = {column: _in_utc(value) for column, value in row.items()}
     _check(record, since, until)
     definition = PlanningRow(**{**{field.name: record[field.name] for field in fields(PlanningRow)}, "windows": {}})
-    span = range_of(definition, since, until, mode, rules)
+    chosen = range_of(definition, since, until, mode, rules)
     undecided_from = record["undecided_from"]
-    end = span.end if undecided_from is None else min(span.end, undecided_from - MICROSECOND)
-    total, undecided = span.count(), span.due_times.count(max(end, span.begin), span.end)
+    end = chosen.end if undecided_from is None else min(chosen.end, undecided_from - MICROSECOND)
+    total, undecided = chosen.count(), chosen.due_times.count(max(end, chosen.begin), chosen.end)
     first: list[datetime] = []
-    to_submit, after = 0, span.begin
+    to_submit, after = 0, chosen.begin
     while after < end:
-        history = _read_history(queries, connection, definition.name, after, end) if span.asks_history else NOTHING
+        history = _read_history(queries, connection, definition.name, after, end) if chosen.asks_history else NOTHING
         until_known = min(end, history.until or end)
-        wanted = span.count_wanted(after, history, until_known)
+        wanted = chosen.count_wanted(after, history, until_known)
         if wanted and len(first) < SHOWN:
-            first += span.step(after, history, SHOWN - len(first), undecided_from).jobs
+            first += chosen.step(after, history, SHOWN - len(first), undecided_from).jobs
         to_submit += wanted
         after = until_known
     return BackfillPreview(

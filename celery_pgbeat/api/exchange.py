@@ -1,7 +1,7 @@
 """Definitions outside of the database: records, lines of a file, and the differences between two records.
 
-A record has every column of a definition as a JSON value: instants in ISO 8601, spans in seconds. A line is the same
-for people and for git: without the columns at their default, and with spans such as `1h30m`. Pure.
+A record has every column of a definition as a JSON value: instants in ISO 8601, durations in seconds. A line is the
+same for people and for git: without the columns at their default, and with durations such as `1h30m`. Pure.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 from celery_pgbeat.columns import DECLARED
 from celery_pgbeat.declare.columns import read_columns
 from celery_pgbeat.declare.definition import record_of
-from celery_pgbeat.declare.span import read_span
+from celery_pgbeat.declare.duration import read_duration
 from celery_pgbeat.errors import InvalidPeriodicTask
 from celery_pgbeat.schedules.durations import spoken
 from celery_pgbeat.texts.plain_json import Unreadable
@@ -26,7 +26,7 @@ Change = tuple[Any, Any]  # from, to
 # A record with every column at its default.
 EMPTY: Record = {**read_columns({}), "args": [], "kwargs": {}, "options": {}}
 INSTANTS = frozenset(name for name, column in DECLARED.items() if column.type is datetime)
-SPANS = frozenset(name for name, column in DECLARED.items() if column.type is timedelta)
+DURATIONS = frozenset(name for name, column in DECLARED.items() if column.type is timedelta)
 
 
 def line_of(row: Mapping[str, Any]) -> str:
@@ -49,19 +49,19 @@ def line_of(row: Mapping[str, Any]) -> str:
 
 
 def spoken_value(column: str, value: Any) -> Any:
-    """Return a record's value as people write it: a span as `1h30m`, if that has exactly the same value."""
-    if column not in SPANS or not value:
+    """Return a record's value as people write it: a duration as `1h30m`, if that has exactly the same value."""
+    if column not in DURATIONS or not value:
         return value
     text = spoken(timedelta(seconds=value))
     try:
-        return text if read_span(column, text).total_seconds() == value else value
+        return text if read_duration(column, text).total_seconds() == value else value
     except InvalidPeriodicTask:
         return value
 
 
 def read_value(column: str, value: Any) -> Any:
-    """Return a record's value as Python has it in a row: an instant, a span, or the value itself."""
-    if value is None or column not in INSTANTS | SPANS:
+    """Return a record's value as Python has it in a row: an instant, a duration, or the value itself."""
+    if value is None or column not in INSTANTS | DURATIONS:
         return value
     return datetime.fromisoformat(value) if column in INSTANTS else timedelta(seconds=value)
 

@@ -21,7 +21,7 @@ from celery_pgbeat.declare.columns import READERS, read_name
 from celery_pgbeat.declare.definition import record_of
 from celery_pgbeat.errors import InvalidPeriodicTask, InvalidSchedule
 from celery_pgbeat.postgres.admin_queries import PAGE, AdminQueries
-from celery_pgbeat.postgres.spans import as_written
+from celery_pgbeat.postgres.durations import as_written
 from celery_pgbeat.settings import Settings
 from celery_pgbeat.texts.safe_text import type_of
 

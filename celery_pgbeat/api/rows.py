@@ -1,4 +1,4 @@
-"""Rows as Python sees them: a field for each public column, spans as timedelta, instants aware in UTC.
+"""Rows as Python sees them: a field for each public column, durations as timedelta, instants aware in UTC.
 
 `PeriodicTask` is in `celery_pgbeat/columns.py`, `Job` in `celery_pgbeat/columns_of_job.py`.
 """

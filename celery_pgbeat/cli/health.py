@@ -183,8 +183,8 @@ def _beats(seen: Any) -> str:
     return f"{seen.beats} alive, the last heartbeat {_seconds(seen.now - seen.last_seen_at)} ago"
 
 
-def _seconds(span: timedelta) -> str:
-    return f"{max(span.total_seconds(), 0):.0f} s"
+def _seconds(duration: timedelta) -> str:
+    return f"{max(duration.total_seconds(), 0):.0f} s"
 
 
 def _as_dict(check: Check) -> dict[str, Any]:

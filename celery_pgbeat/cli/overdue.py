@@ -8,12 +8,12 @@ from celery_pgbeat.cli.command_line.failure import ApiCommand
 from celery_pgbeat.cli.command_line.target import Target
 from celery_pgbeat.cli.options.filters import with_limit
 from celery_pgbeat.cli.output.table import Column, print_table
-from celery_pgbeat.cli.output.times import instant, localised, span, with_utc
+from celery_pgbeat.cli.output.times import instant, localised, rounded, with_utc
 from celery_pgbeat.cli.output.values import as_json, print_json, say_if_more, text
 
 COLUMNS = (
     Column("NAME", "name", lambda row: text(row["name"]), whole=True),
-    Column("LATE BY", "late_by", lambda row: span(row["late_by"])),
+    Column("LATE BY", "late_by", lambda row: rounded(row["late_by"])),
     Column("DUE AT", "due_at", lambda row: instant(row["due_at"])),
     Column("REASON", "reason", lambda row: text(localised(row["reason"])), beneath=True),
 )

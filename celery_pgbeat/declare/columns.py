@@ -15,8 +15,8 @@ from zoneinfo import ZoneInfo
 
 from celery_pgbeat.choices import AfterCondition, BlackoutAction, Catchup, Dst, Kind, OnError, OnLost, Overlap, Tracking
 from celery_pgbeat.columns import DECLARED, PUBLIC, YEAR, Column
+from celery_pgbeat.declare.duration import read_duration
 from celery_pgbeat.declare.options import read_options
-from celery_pgbeat.declare.span import read_span
 from celery_pgbeat.declare.texts import printable, read_one_line, read_queue, read_text, storable
 from celery_pgbeat.declare.timing import zone_name
 from celery_pgbeat.errors import InvalidPeriodicTask
@@ -39,7 +39,7 @@ PERCENT = re.compile(r"(\d+(?:\.\d+)?)\s*%")
 class Columns(TypedDict, total=False):
     """The columns of a periodic task beside its name, its task and its schedule; omitted is the default.
 
-    The table in docs/python.md describes each of them. Spans are a timedelta, a number of seconds, or
+    The table in docs/python.md describes each of them. Durations are a timedelta, a number of seconds, or
     text such as `30m` or `1h30m`. Instants are aware datetimes; a naive one is read in the row's time zone, which is
     the app's if it has none.
 
@@ -201,26 +201,26 @@ def _as_given(_field: str, value: Any) -> Any:
     return value
 
 
-def read_span_of(field: str, value: Any) -> timedelta:
-    """Return the span of a column.
+def read_duration_of(field: str, value: Any) -> timedelta:
+    """Return the duration of a column.
 
     Raises:
-        InvalidPeriodicTask: it is not a span, or outside the column's range.
+        InvalidPeriodicTask: it is not a duration, or outside the column's range.
     """
-    column, span = PUBLIC[field], read_span(field, value)
-    if span < timedelta(0) or not (span or column.may_be_zero):
+    column, duration = PUBLIC[field], read_duration(field, value)
+    if duration < timedelta(0) or not (duration or column.may_be_zero):
         least = "at least" if column.may_be_zero else "more than"
         raise InvalidPeriodicTask(f"{field} is {in_short(value)}; it must be {least} 0")
-    if span > column.longest:
+    if duration > column.longest:
         raise InvalidPeriodicTask(f"{field} is {in_short(value)}; it must be at most {column.longest.days} days")
-    return span
+    return duration
 
 
 def _run_time(field: str, value: Any) -> timedelta | float:
-    """Return a span, or a share of the interval as a number."""
+    """Return a duration, or a share of the interval as a number."""
     share = PERCENT.fullmatch(value.strip()) if isinstance(value, str) else None
     if share is None:
-        return read_span_of(field, value)
+        return read_duration_of(field, value)
     if not float(share.group(1)):
         raise InvalidPeriodicTask(f"{field} is {in_short(value)}; it must be more than 0")
     return float(share.group(1)) / 100
@@ -289,7 +289,7 @@ BY_TYPE: dict[Any, Callable[[str, Any], Any]] = {
     int: read_count,
     bool: read_switch,
     datetime: read_instant,
-    timedelta: read_span_of,
+    timedelta: read_duration_of,
 }
 
 

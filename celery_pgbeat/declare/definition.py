@@ -14,9 +14,9 @@ from celery_pgbeat.declare.columns import (
     DEFAULTS,
     READERS,
     read_columns,
+    read_duration_of,
     read_instant,
     read_name,
-    read_span_of,
 )
 from celery_pgbeat.declare.options import IN_COLUMNS, read_options
 from celery_pgbeat.declare.texts import read_one_line
@@ -54,12 +54,12 @@ class Definition:
         return f"Definition({self.name!r})"
 
     def record(self) -> dict[str, Any]:
-        """Return the columns as JSON values: instants in ISO 8601, UTC; spans in seconds."""
+        """Return the columns as JSON values: instants in ISO 8601, UTC; durations in seconds."""
         return record_of(self.values)
 
 
 def record_of(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the declared columns of a row as JSON values: instants in ISO 8601, UTC; spans in seconds.
+    """Return the declared columns of a row as JSON values: instants in ISO 8601, UTC; durations in seconds.
 
     JSON may be text or what a driver has made of it.
     """
@@ -256,13 +256,15 @@ def _refuse_too_fast(schedule: Schedule, settings: Settings) -> None:
 
 
 def _max_run_time(given: timedelta | float | None, schedule: Schedule | None) -> timedelta | None:
-    """Turn a share of the interval into a span."""
+    """Turn a share of the interval into a duration."""
     if given is None or isinstance(given, timedelta):
         return given
     gap = None if schedule is None else shortest_gap(schedule)
     if gap is None:
-        raise InvalidPeriodicTask(f"max_run_time is {given * 100:g}%, and the schedule has no interval: give a span")
-    return read_span_of("max_run_time", gap * given)
+        raise InvalidPeriodicTask(
+            f"max_run_time is {given * 100:g}%, and the schedule has no interval: give a duration"
+        )
+    return read_duration_of("max_run_time", gap * given)
 
 
 def _json_value(column: str, value: Any) -> Any:

@@ -204,8 +204,8 @@ def relative_timing(length: timedelta | float) -> Timing:
         InvalidSchedule: it is not an interval, or not longer than zero.
     """
     text = interval_timing(length).text
-    span = length if isinstance(length, timedelta) else timedelta(seconds=length)
-    return Timing(text if span % DAY else f"P{span // DAY}D", anchor=RELATIVE_FROM)
+    duration = length if isinstance(length, timedelta) else timedelta(seconds=length)
+    return Timing(text if duration % DAY else f"P{duration // DAY}D", anchor=RELATIVE_FROM)
 
 
 def app_timezone(app: Any) -> str:
@@ -268,11 +268,11 @@ def interval_timing(length: timedelta | float) -> Timing:
     if isinstance(length, bool) or (isinstance(length, (int, float)) and not math.isfinite(length)):
         raise InvalidSchedule(repr(length), "interval", "not an interval: give a number of seconds or a timedelta")
     try:
-        span = length if isinstance(length, timedelta) else timedelta(seconds=length)
+        duration = length if isinstance(length, timedelta) else timedelta(seconds=length)
     except OverflowError:
         raise InvalidSchedule(repr(length), "interval", TOO_LONG) from None
-    if span <= timedelta(0):
+    if duration <= timedelta(0):
         raise InvalidSchedule(str(length), "interval", "an interval must be longer than 0")
-    text = f"every {spoken(span)}"
+    text = f"every {spoken(duration)}"
     parse(text)
     return Timing(text)

@@ -35,9 +35,9 @@ from celery_pgbeat.errors import (
     WorkTaken,
 )
 from celery_pgbeat.postgres.database import Database, sqlstate
+from celery_pgbeat.postgres.durations import as_written, with_durations
 from celery_pgbeat.postgres.engine import reading_binary
 from celery_pgbeat.postgres.paramstyles import in_style_of
-from celery_pgbeat.postgres.spans import as_written, with_spans
 from celery_pgbeat.postgres.statements import statement
 from celery_pgbeat.texts.safe_text import type_of
 
@@ -167,7 +167,8 @@ class ApiQueries:
         try:
             if connection is None:
                 return [
-                    with_spans(zip(row._fields, row, strict=True)) for row in self._database().run(name, **parameters)
+                    with_durations(zip(row._fields, row, strict=True))
+                    for row in self._database().run(name, **parameters)
                 ]
             return _joined(connection, statement(name, self._schema), parameters)
         except Exception as error:
@@ -251,7 +252,7 @@ def _joined(connection: Any, sql: str, parameters: dict[str, Any]) -> list[Row]:
         connection = connection.connection()
     if hasattr(connection, "exec_driver_sql"):
         result = connection.exec_driver_sql(*in_style_of(connection.dialect, sql, parameters))
-        return [with_spans(zip(row._fields, row, strict=True)) for row in result]
+        return [with_durations(zip(row._fields, row, strict=True)) for row in result]
     if not hasattr(connection, "cursor"):
         raise TypeError(
             f"connection is {type_of(connection)}, not a SQLAlchemy connection or session nor one of psycopg's"
@@ -261,7 +262,8 @@ def _joined(connection: Any, sql: str, parameters: dict[str, Any]) -> list[Row]:
         cursor.execute(sql, parameters)
         columns = [column[0] for column in cursor.description]
         return [
-            with_spans(row.items() if isinstance(row, Mapping) else zip(columns, row, strict=True)) for row in cursor
+            with_durations(row.items() if isinstance(row, Mapping) else zip(columns, row, strict=True))
+            for row in cursor
         ]
     finally:
         cursor.close()

@@ -27,7 +27,7 @@ def array_text(values: Iterable[Any]) -> str:
 def records_text(records: Iterable[Iterable[Any]]) -> str:
     r"""Return records as the text of an array of a composite type, to be cast likewise.
 
-    Instants are in UTC. A span is written in seconds, and a tuple of instants or ids as an array. None and an empty
+    Instants are in UTC. A duration is written in seconds, and a tuple of instants or ids as an array. None and an empty
     tuple are NULL.
 
     Example:

@@ -16,12 +16,12 @@ from typing import Any, NamedTuple
 from sqlalchemy.engine import Row
 
 from celery_pgbeat.planning import BackfillRow, Due, History, PlanningRow, Unplanned
-from celery_pgbeat.postgres.spans import span_of, with_spans
+from celery_pgbeat.postgres.durations import duration_of, with_durations
 
 UTC = timezone.utc
 WINDOWS = [field.name for field in fields(PlanningRow)].index("windows")
-# At which places of a row that planning reads there are spans, for each shape of row.
-SPANS: dict[type[PlanningRow], list[int]] = {
+# At which places of a row that planning reads there are durations, for each shape of row.
+DURATIONS: dict[type[PlanningRow], list[int]] = {
     shape: [
         place for place, one in enumerate(fields(shape)) if one.name in ("jitter", "catchup_window", "max_run_time")
     ]
@@ -181,10 +181,10 @@ def as_history(rows: Sequence[Any]) -> History:
 
 
 def records(rows: Sequence[Row[Any]]) -> Iterator[dict[str, Any]]:
-    """Iterate over rows by column, their spans as timedelta."""
+    """Iterate over rows by column, their durations as timedelta."""
     names = rows[0]._fields if rows else ()
     for row in rows:
-        yield with_spans(zip(names, _values(row), strict=True))
+        yield with_durations(zip(names, _values(row), strict=True))
 
 
 _COLUMNS = [*(one.name for one in fields(Due)), "job"]  # of mark_or_submit.sql
@@ -211,8 +211,8 @@ def _at_once(row: Any) -> AtOnce:
     values: list[Any] = [*_AT_ONCE(row)]
     *_, catchup_window, max_run_time, next_run_at, marked_at, job = values
     values[-5:] = (
-        None if catchup_window is None else span_of(catchup_window),
-        None if max_run_time is None else span_of(max_run_time),
+        None if catchup_window is None else duration_of(catchup_window),
+        None if max_run_time is None else duration_of(max_run_time),
         next_run_at if next_run_at.tzinfo is UTC else next_run_at.astimezone(UTC),
         marked_at if marked_at.tzinfo is UTC else marked_at.astimezone(UTC),
         job if type(job) is uuid.UUID else uuid.UUID(str(job)),
@@ -222,14 +222,14 @@ def _at_once(row: Any) -> AtOnce:
 
 def planning_values(shape: type[PlanningRow], rows: Sequence[Row[Any]]) -> Iterator[list[Any]]:
     """Iterate over the values that planning reads of rows, in the order of its fields."""
-    spans = SPANS[shape]
+    durations = DURATIONS[shape]
     for row in rows:
         values = _values(row)
         windows = values[WINDOWS]
         values[WINDOWS] = json.loads(windows) if windows else {}
-        for place in spans:
+        for place in durations:
             if values[place] is not None:
-                values[place] = span_of(values[place])
+                values[place] = duration_of(values[place])
         yield values
 
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from celery_pgbeat.postgres.api_queries import ApiQueries, Record, Row
 from celery_pgbeat.postgres.database import Database
-from celery_pgbeat.postgres.spans import as_written
+from celery_pgbeat.postgres.durations import as_written
 
 
 @dataclass(frozen=True, slots=True)

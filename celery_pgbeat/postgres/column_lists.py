@@ -10,8 +10,8 @@ A text has them as tokens, so that a column is one line in `celery_pgbeat/column
     {written}                what the trigger of the row watches
     {insert_by_author}, {update_by_author}, {select_by_reader}
                              the columns in the grants of the roles
-    {task_columns}           what callers see, the spans as microseconds (see `spans.py`). Not `*`: that would send
-                             intervals, whose text changes with a setting, and columns that no caller knows.
+    {task_columns}           what callers see, the durations as microseconds (see `durations.py`). Not `*`: that would
+                             send intervals, whose text changes with a setting, and columns that no caller knows.
     {open_columns}           likewise, without those that the role reader may not read
     {parameters}             those of the function schedule() between its schedule and managed_by, with defaults
     {parameter_names}        the names of all of its parameters, as texts
@@ -22,7 +22,7 @@ A text has them as tokens, so that a column is one line in `celery_pgbeat/column
     {set_columns of added}   likewise for those that are not at their default
     {changed}                the names of those that differ, NULL for the others
     {defaults}               the columns of a declaration that are not NULL by default, as a JSON object
-    {span_columns}           the names of its spans, as texts
+    {duration_columns}       the names of its durations, as texts
     {column_checks}          why a column is wrong, by its type, its bounds and the values that are allowed
     {free_texts}             the texts without effect, where they differ from `stored`, as rows of a VALUES list
     {short_texts}            a call of not_a_short_text() for each of them
@@ -42,7 +42,7 @@ from functools import cache
 from textwrap import fill
 
 from celery_pgbeat.columns import DECLARED, INTERNAL, PUBLIC, RECORDED, Column
-from celery_pgbeat.postgres.spans import UNIT
+from celery_pgbeat.postgres.durations import UNIT
 
 WIDTH = 110  # characters of a line
 ALL = (*PUBLIC.values(), *INTERNAL)
@@ -119,7 +119,7 @@ def _tokens() -> dict[str, str]:
         "{changed}": _joined(
             f"case when old.{name} is distinct from new.{name} then '{name}' end" for name in RECORDED
         ),
-        "{span_columns}": _texts([column.name for column in DECLARED.values() if column.type is timedelta]),
+        "{duration_columns}": _texts([column.name for column in DECLARED.values() if column.type is timedelta]),
         "{column_comments}": "\n".join(_comment("periodic_task", column) for column in ALL),
         "{shown_comments}": "\n".join(_comment("task", PUBLIC[name]) for name in LISTS["shown"]),
     }
@@ -134,8 +134,8 @@ def _texts(values: Iterable[str]) -> str:
 
 
 def _read(column: Column) -> str:
-    is_span = column.sql_type == "interval"
-    return f"{{schema}}.microseconds({column.name}) as {column.name}{UNIT}" if is_span else column.name
+    is_duration = column.sql_type == "interval"
+    return f"{{schema}}.microseconds({column.name}) as {column.name}{UNIT}" if is_duration else column.name
 
 
 def _json_object(of: str) -> str:
@@ -189,7 +189,7 @@ def _check(column: Column) -> str:
         return f"{{schema}}.not_one_of('{name}', task.{name}, {_texts(column.choices)})"
     if column.type is timedelta:
         may_be_zero = str(column.may_be_zero).lower()
-        return f"{{schema}}.not_a_span('{name}', task.{name}, {may_be_zero}, {column.longest.days})"
+        return f"{{schema}}.not_a_duration('{name}', task.{name}, {may_be_zero}, {column.longest.days})"
     if column.type is datetime:
         return f"{{schema}}.not_an_instant('{name}', task.{name})"
     if column.type is bool:

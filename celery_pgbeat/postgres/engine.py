@@ -104,7 +104,8 @@ def create_engine(url: str) -> Engine:
 
     No pre-ping: it would cost one round trip for each statement and prove nothing about the next one. No statement
     relies on session settings: behind PgBouncer in transaction mode they would belong to another client. So no result
-    may depend on one: spans come as numbers (spans.py), and instants as psycopg2 has Postgres write them, or in binary.
+    may depend on one: durations come as numbers (durations.py), and instants as psycopg2 has Postgres write them, or in
+    binary.
     """
     parsed = normalise_url(url)
     arguments = dict(TIMEOUTS)

@@ -115,6 +115,6 @@ class UpkeepQueries(BeatStatements):
         return int(row[0])
 
     def prune_changes(self, keep: timedelta, most: int) -> int:
-        """Delete the oldest entries of the table of changes that are older than the span; returns how many."""
+        """Delete the oldest entries of the table of changes that are older than the duration; returns how many."""
         (row,) = self._run("prune_changes", keep=keep.total_seconds(), most=most)
         return int(row[0])

@@ -16,7 +16,7 @@ from .wallclock.bounded import Bounded
 from .wallclock.dst import LONGEST_CAUGHT_UP, Gap, Repeat
 from .wallclock.instants import LATEST, MICROSECOND, as_utc, horizon_after, within_reach
 from .wallclock.wall_times import MARGIN, WallTimes
-from .wallclock.zones import Span
+from .wallclock.zones import Period
 from .words import joined
 
 LISTED = 3  # readings of one gap; where there are more, only the first is named
@@ -42,12 +42,12 @@ def dst_note(schedule: Schedule, occurrence: datetime) -> str | None:
     if wall is None:
         return None
     instant = within_reach(as_utc(occurrence))
-    span = wall.zone.span_at(instant)
-    if instant < span.affected_until and span.gap:
-        return _out_of_gap(wall, span, instant)
-    if instant < span.repeats_until:
-        return _in_repeated_time(wall, span, instant)
-    ahead = wall.zone.span_at(min(instant + MARGIN, LATEST - MICROSECOND))
+    period = wall.zone.period_at(instant)
+    if instant < period.affected_until and period.gap:
+        return _out_of_gap(wall, period, instant)
+    if instant < period.repeats_until:
+        return _in_repeated_time(wall, period, instant)
+    ahead = wall.zone.period_at(min(instant + MARGIN, LATEST - MICROSECOND))
     if ahead.start - (ahead.repeats_until - ahead.start) <= instant < ahead.start:
         return _in_repeated_time(wall, ahead, instant)
     return None
@@ -74,12 +74,13 @@ def dst_skips(schedule: Schedule, after: datetime, until: datetime | None = None
     wall = _wall_times(schedule)
     at = within_reach(as_utc(after))
     last = horizon_after(at) if until is None else within_reach(as_utc(until))
-    while wall is not None and (at := wall.zone.span_at(at).end) <= last:
-        span = wall.zone.span_at(at)
-        left_out = _left_out(wall, span)
-        if left_out.number and _gives_nothing(wall, span):
-            day = f"{span.start + span.before:%a %Y-%m-%d}"
-            yield f"on {day} {_forward(span)}: {left_out.do_not_exist(span)}, so nothing runs for {left_out.pronoun}"
+    while wall is not None and (at := wall.zone.period_at(at).end) <= last:
+        period = wall.zone.period_at(at)
+        left_out = _left_out(wall, period)
+        if left_out.number and _gives_nothing(wall, period):
+            day = f"{period.start + period.before:%a %Y-%m-%d}"
+            missing = left_out.do_not_exist(period)
+            yield f"on {day} {_forward(period)}: {missing}, so nothing runs for {left_out.pronoun}"
 
 
 class LeftOut(NamedTuple):
@@ -93,13 +94,13 @@ class LeftOut(NamedTuple):
         """The pronoun for them in a sentence."""
         return "it" if self.number == 1 else "them"
 
-    def do_not_exist(self, span: Span) -> str:
+    def do_not_exist(self, period: Period) -> str:
         """Return that they do not exist, in words."""
         if self.number == 1:
-            return f"{_clock(self.first[0], span)} does not exist"
+            return f"{_clock(self.first[0], period)} does not exist"
         if self.number <= LISTED:
-            return f"{joined([_clock(reading, span) for reading in self.first])} do not exist"
-        return f"{_clock(self.first[0], span)} and {self.number - 1} later times do not exist"
+            return f"{joined([_clock(reading, period) for reading in self.first])} do not exist"
+        return f"{_clock(self.first[0], period)} and {self.number - 1} later times do not exist"
 
 
 def _wall_times(schedule: Schedule) -> WallTimes | None:
@@ -107,9 +108,9 @@ def _wall_times(schedule: Schedule) -> WallTimes | None:
     return times if isinstance(times, WallTimes) else None
 
 
-def _left_out(wall: WallTimes, span: Span) -> LeftOut:
-    after = span.start + span.before - MICROSECOND
-    number = wall.readings.count(after, after + span.gap)
+def _left_out(wall: WallTimes, period: Period) -> LeftOut:
+    after = period.start + period.before - MICROSECOND
+    number = wall.readings.count(after, after + period.gap)
     return LeftOut(number, tuple(islice(_readings(wall, after), min(number, LISTED))))
 
 
@@ -119,53 +120,53 @@ def _readings(wall: WallTimes, after: datetime) -> Iterator[datetime]:
         after = reading
 
 
-def _gives_nothing(wall: WallTimes, span: Span) -> bool:
-    return wall.rule.gap is Gap.NOTHING or (wall.rule.gap is Gap.AFTER and span.gap >= LONGEST_CAUGHT_UP)
+def _gives_nothing(wall: WallTimes, period: Period) -> bool:
+    return wall.rule.gap is Gap.NOTHING or (wall.rule.gap is Gap.AFTER and period.gap >= LONGEST_CAUGHT_UP)
 
 
-def _out_of_gap(wall: WallTimes, span: Span, instant: datetime) -> str | None:
+def _out_of_gap(wall: WallTimes, period: Period, instant: datetime) -> str | None:
     """Return the note on an instant to which a gap may have moved one of its readings, or all of them."""
     left_out = LeftOut(0, ())
-    if wall.rule.gap is Gap.SHIFT and _shows(wall, instant + span.before):
-        left_out = LeftOut(1, (instant + span.before,))
-    elif wall.rule.gap is Gap.AFTER and instant == span.start and not _gives_nothing(wall, span):
-        left_out = _left_out(wall, span)
+    if wall.rule.gap is Gap.SHIFT and _shows(wall, instant + period.before):
+        left_out = LeftOut(1, (instant + period.before,))
+    elif wall.rule.gap is Gap.AFTER and instant == period.start and not _gives_nothing(wall, period):
+        left_out = _left_out(wall, period)
     if not left_out.number:
         return None
-    if _shows(wall, instant + span.offset):
+    if _shows(wall, instant + period.offset):
         then = f"this run stands for {left_out.pronoun} too"
     elif wall.rule.gap is Gap.SHIFT:
-        then = f"so it runs at {_clock(instant + span.offset, span)}"
+        then = f"so it runs at {_clock(instant + period.offset, period)}"
     else:
         then = "so it runs right after" if left_out.number == 1 else "so they run once, right after"
-    return f"{_forward(span)}: {left_out.do_not_exist(span)}, {then}"
+    return f"{_forward(period)}: {left_out.do_not_exist(period)}, {then}"
 
 
-def _in_repeated_time(wall: WallTimes, span: Span, instant: datetime) -> str:
-    """Return the note on an instant whose reading comes twice, because of the change at the start of `span`."""
-    first = instant < span.start
-    reading = _clock(instant + (span.before if first else span.offset), span)
+def _in_repeated_time(wall: WallTimes, period: Period, instant: datetime) -> str:
+    """Return the note on an instant whose reading comes twice, because of the change at the start of `period`."""
+    first = instant < period.start
+    reading = _clock(instant + (period.before if first else period.offset), period)
     if wall.rule.repeat is Repeat.FIRST:
         passes = "it runs in the first pass only"
     else:
         passes = f"this is the {'first' if first else 'second'} pass"
-    return f"the clocks go back from {_leap(span)}: {reading} comes twice, {passes}"
+    return f"the clocks go back from {_leap(period)}: {reading} comes twice, {passes}"
 
 
 def _shows(wall: WallTimes, reading: datetime) -> bool:
     return wall.readings.following(reading - MICROSECOND) == reading
 
 
-def _forward(span: Span) -> str:
-    return f"the clocks go forward from {_leap(span)}"
+def _forward(period: Period) -> str:
+    return f"the clocks go forward from {_leap(period)}"
 
 
-def _leap(span: Span) -> str:
-    return f"{_clock(span.start + span.before, span)} to {_clock(span.start + span.offset, span)}"
+def _leap(period: Period) -> str:
+    return f"{_clock(period.start + period.before, period)} to {_clock(period.start + period.offset, period)}"
 
 
-def _clock(reading: datetime, span: Span) -> str:
+def _clock(reading: datetime, period: Period) -> str:
     """Return the time of a reading, with its date if the clocks leap over a whole day."""
     exact = "auto" if reading.second or reading.microsecond else "minutes"
-    whole_day = abs(span.offset - span.before) >= timedelta(days=1)
+    whole_day = abs(period.offset - period.before) >= timedelta(days=1)
     return reading.replace(tzinfo=None).isoformat(" ", exact) if whole_day else reading.time().isoformat(exact)

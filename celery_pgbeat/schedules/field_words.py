@@ -86,8 +86,8 @@ def _day(part: str) -> str:
 
 def _from_the_end(part: str) -> str:
     """Return systemd's `~7/1`: days counted from the month's end."""
-    span, _, step = part.partition("/")
-    names = [PLACES_FROM_END.get(number, f"{number}th") + " last" for number in span.split("-")]
+    bounds, _, step = part.partition("/")
+    names = [PLACES_FROM_END.get(number, f"{number}th") + " last" for number in bounds.split("-")]
     names[0] = "last" if names[0] == "1st last" else names[0]
     words = "the " + " to ".join(names) + " day"
     every = "every day" if step == "1" else f"every {step} days"
@@ -119,12 +119,12 @@ def _list(text: str, unit: str) -> str:
 
 def _range(part: str, unit: str) -> str:
     name = NAMES.get(unit, str)
-    span, _, step = part.partition("/")
-    first, _, last = span.partition("-")
-    words = f"{name(first)} to {name(last)}" if last else "" if span == "*" else name(first)
-    if span != "*" and not step:
+    bounds, _, step = part.partition("/")
+    first, _, last = bounds.partition("-")
+    words = f"{name(first)} to {name(last)}" if last else "" if bounds == "*" else name(first)
+    if bounds != "*" and not step:
         return words
     every = f"every {step} {unit}s" if step not in ("", "1") else f"every {unit}"
-    if span == "*" or span == FIRST.get(unit, "0"):
+    if bounds == "*" or bounds == FIRST.get(unit, "0"):
         return every
     return f"{every} from {words}" + ("" if last else " on")

@@ -29,8 +29,8 @@ def schema(name: str, value: Any) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
-    """Reads a span of time within bounds: outside them a beat would only poll, or wait for years.
+class Duration:
+    """Reads a duration within bounds: outside them a beat would only poll, or wait for years.
 
     Attributes:
         lowest: the shortest value.
@@ -47,22 +47,22 @@ class Span:
     off: bool = False
 
     def __call__(self, name: str, value: Any) -> timedelta | None:
-        """Return the span.
+        """Return the duration.
 
         Raises:
-            InvalidSetting: it is not a span, or out of bounds; names the setting, the value and the bounds.
+            InvalidSetting: it is not a duration, or out of bounds; names the setting, the value and the bounds.
         """
         if self.optional and value == "":
             return None
         if self.off and str(value).lower() in ("0", "0.0", "false", "no", "off"):
             return None
         try:
-            span = value if isinstance(value, timedelta) else timedelta(**{self.unit: float(value)})
+            duration = value if isinstance(value, timedelta) else timedelta(**{self.unit: float(value)})
         except (TypeError, ValueError, OverflowError):
             raise InvalidSetting(f"{name} is {in_short(value)}, not a number of {self.unit}") from None
-        if not self.lowest <= span <= self.highest:
+        if not self.lowest <= duration <= self.highest:
             raise InvalidSetting(f"{name} is {in_short(value)}; it must be from {self.bounds}")
-        return span
+        return duration
 
     @property
     def bounds(self) -> str:
@@ -70,17 +70,17 @@ class Span:
         return f"{in_units(self.lowest)} to {in_units(self.highest)}"
 
 
-def in_units(span: timedelta) -> str:
-    """Return a span in days, hours or seconds, whichever it is a whole number of.
+def in_units(duration: timedelta) -> str:
+    """Return a duration in days, hours or seconds, whichever it is a whole number of.
 
     Example:
         >>> in_units(timedelta(hours=1)), in_units(timedelta(seconds=0.1)), in_units(timedelta(days=30))
         ('1 hour', '0.1 s', '30 days')
     """
     for unit, length in (("day", timedelta(days=1)), ("hour", timedelta(hours=1))):
-        if span >= length and not span % length:
-            return f"{span // length:,} {unit}{'s' if span > length else ''}"
-    return f"{span.total_seconds():g} s"
+        if duration >= length and not duration % length:
+            return f"{duration // length:,} {unit}{'s' if duration > length else ''}"
+    return f"{duration.total_seconds():g} s"
 
 
 def _whole(value: Any) -> int:

@@ -18,7 +18,7 @@ from celery_pgbeat.errors import InvalidSetting
 from celery_pgbeat.postgres.engine import masked, normalise_url
 from celery_pgbeat.settings import readers
 from celery_pgbeat.settings.environment import variable
-from celery_pgbeat.settings.readers import DAY, Span, masked_webhook
+from celery_pgbeat.settings.readers import DAY, Duration, masked_webhook
 from celery_pgbeat.settings.unknown_settings import misspelt_variables, unknown_settings
 from celery_pgbeat.texts.redaction import MASK
 from celery_pgbeat.texts.safe_text import in_short
@@ -49,32 +49,32 @@ class Settings:
     schema: str = _setting("pgbeat", readers.schema, "The database schema; one schema serves one app.")
     lease: timedelta = _setting(
         timedelta(seconds=15),
-        Span(timedelta(seconds=0.1), DAY),
+        Duration(timedelta(seconds=0.1), DAY),
         "Seconds for which a beat's mark on a row is valid. If the beat dies, its ticks are late by at most this "
         "plus one poll.",
     )
     poll: timedelta = _setting(
         timedelta(seconds=1),
-        Span(timedelta(seconds=0.01), timedelta(hours=1)),
+        Duration(timedelta(seconds=0.01), timedelta(hours=1)),
         "Seconds between two reads of the table while no notification arrives.",
     )
     batch: int = _setting(1000, readers.count, "How many due rows a beat marks at once.")
     heartbeat: timedelta = _setting(
         timedelta(seconds=10),
-        Span(timedelta(seconds=0.1), DAY),
+        Duration(timedelta(seconds=0.1), DAY),
         "Seconds between two heartbeats of a node; at most a third of `pgbeat_dead_after`, else lowered to that.",
     )
     dead_after: timedelta = _setting(
         timedelta(seconds=30),
-        Span(timedelta(seconds=0.3), DAY),
+        Duration(timedelta(seconds=0.3), DAY),
         "Seconds without a heartbeat after which a node counts as dead and its running jobs as lost.",
     )
     retention: timedelta = _setting(
-        timedelta(days=30), Span(DAY, 36_500 * DAY, unit="days"), "Days for which final jobs are kept."
+        timedelta(days=30), Duration(DAY, 36_500 * DAY, unit="days"), "Days for which final jobs are kept."
     )
     keep_changes: timedelta = _setting(
         timedelta(days=365),
-        Span(DAY, 36_500 * DAY, unit="days"),
+        Duration(DAY, 36_500 * DAY, unit="days"),
         "Days for which is kept who changed what (see `changes`).",
     )
     auto_migrate: bool = _setting(True, readers.switch, "Whether a beat migrates the schema when it starts.")
@@ -90,7 +90,7 @@ class Settings:
     )
     pickup_deadline: timedelta | None = _setting(
         None,
-        Span(timedelta(seconds=1), 366 * DAY, optional=True),
+        Duration(timedelta(seconds=1), 366 * DAY, optional=True),
         "Seconds for which a message may wait for a worker; default twice the gap to the next run, from 15 minutes "
         "to 1 day.",
     )
@@ -99,12 +99,12 @@ class Settings:
     )
     min_interval: timedelta = _setting(
         timedelta(seconds=1),
-        Span(timedelta(seconds=0.01), DAY),
+        Duration(timedelta(seconds=0.01), DAY),
         "The shortest interval that a row may have, in seconds.",
     )
     alert_after: timedelta | None = _setting(
         timedelta(minutes=5),
-        Span(timedelta(seconds=1), 30 * DAY, off=True),
+        Duration(timedelta(seconds=1), 30 * DAY, off=True),
         "Seconds after which an overdue row raises an alert; `0` turns off all alerts, also those about dead beats.",
     )
     alert_webhook: str | None = _setting(

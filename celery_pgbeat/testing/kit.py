@@ -15,7 +15,7 @@ from celery import Celery
 from celery_pgbeat.api import Job, PgBeat
 from celery_pgbeat.beat.scheduler import Scheduler
 from celery_pgbeat.beat.wiring import Wiring
-from celery_pgbeat.declare.span import read_span
+from celery_pgbeat.declare.duration import read_duration
 from celery_pgbeat.postgres.beat_queries import BeatQueries
 from celery_pgbeat.postgres.listen import Wakeup
 from celery_pgbeat.postgres.worker_queries import Start, WorkerQueries
@@ -202,20 +202,20 @@ class PgBeatTest(Assertions):
             for sent in fresh:  # this may promote the next job
                 self._succeed(sent)
 
-    def advance(self, span: timedelta | float | str) -> list[Sent]:
+    def advance(self, duration: timedelta | float | str) -> list[Sent]:
         """Let time pass with a beat running: tick now, whenever there is something to do, and at the end.
 
         Args:
-            span: a timedelta, seconds, or text such as `1h30m`.
+            duration: a timedelta, seconds, or text such as `1h30m`.
 
         Raises:
-            ValueError: it is no span, or a negative one; or there is something to do at too many instants.
+            ValueError: it is no duration, or a negative one; or there is something to do at too many instants.
 
         Example:
             >>> [sent.scheduled_for.hour for sent in kit.advance("2d")]
             [3, 3]
         """
-        return self.run_until(self.now + read_span("span", span))
+        return self.run_until(self.now + read_duration("duration", duration))
 
     def run_until(self, when: datetime | str) -> list[Sent]:
         """Let time pass with a beat running, as `advance` does, until an instant, inclusive.

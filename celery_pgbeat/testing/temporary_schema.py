@@ -11,7 +11,7 @@ import secrets
 from datetime import datetime, timedelta, timezone
 from typing import Any
 
-from celery_pgbeat.declare.span import read_span
+from celery_pgbeat.declare.duration import read_duration
 from celery_pgbeat.postgres.database import Database
 from celery_pgbeat.postgres.migrate import migrate
 from celery_pgbeat.postgres.statements import rendered
@@ -121,13 +121,13 @@ class Clock:
         self._place.show(instant)
         self._now = instant
 
-    def advance(self, span: timedelta | float | str) -> None:
+    def advance(self, duration: timedelta | float | str) -> None:
         """Set it forward, and do nothing else.
 
         Args:
-            span: a timedelta, seconds, or text such as `1h30m`.
+            duration: a timedelta, seconds, or text such as `1h30m`.
 
         Raises:
-            ValueError: it is no span, or a negative one.
+            ValueError: it is no duration, or a negative one.
         """
-        self.set(self._now + read_span("span", span))
+        self.set(self._now + read_duration("duration", duration))

@@ -8,7 +8,7 @@ from datetime import date, datetime, timedelta
 
 FORMS = (
     "ISO 8601 (2026-12-24T18:00:00Z, 2026-12-24 18:00), a date (2026-12-24), now, today, yesterday, tomorrow, "
-    "a span from now (in 2d, in 90m) or a span before now (2d ago, 1h30m ago)"
+    "a duration from now (in 2d, in 90m) or a duration before now (2d ago, 1h30m ago)"
 )
 DAYS = {"yesterday": -1, "today": 0, "tomorrow": 1}
 AHEAD = re.compile(r"in\s+(.+)", re.IGNORECASE)
@@ -21,9 +21,9 @@ def parse_instant(text: str, now: datetime, today: Callable[[], date], *, ahead:
     Args:
         text: ISO 8601, a date, `now`, `today`, `yesterday`, `tomorrow`, `2d`, `in 2d` or `2d ago`. A day means its
             first moment.
-        now: aware; spans are counted from it.
+        now: aware; durations are counted from it.
         today: returns the day on the caller's calendar; called only for the three words that name a day.
-        ahead: a bare span such as `2d` lies in the future; otherwise in the past.
+        ahead: a bare duration such as `2d` lies in the future; otherwise in the past.
 
     Returns:
         An aware datetime; a naive one for a text without an offset, because only the caller knows the zone.
@@ -53,10 +53,10 @@ def parse_instant(text: str, now: datetime, today: Callable[[], date], *, ahead:
     return _away(now, text, word, 1 if ahead else -1)
 
 
-def _away(now: datetime, text: str, span: str, direction: int) -> datetime:
+def _away(now: datetime, text: str, duration: str, direction: int) -> datetime:
     from celery_pgbeat.schedules.durations import DurationError, read_spoken
 
     try:
-        return now + direction * read_spoken(span).elapsed
+        return now + direction * read_spoken(duration).elapsed
     except (DurationError, OverflowError):
         raise ValueError(f"{text!r} is not an instant: write {FORMS}") from None

@@ -277,7 +277,10 @@ def _templates() -> Environment:
         finalize=words.safe,
     )
     environment.filters.update(
-        {name: getattr(words, name) for name in ("span", "clock", "from_now", "sentence", "mark", "task_mark", "node")}
+        {
+            name: getattr(words, name)
+            for name in ("duration", "clock", "from_now", "sentence", "mark", "task_mark", "node")
+        }
     )
     environment.globals.update(number=words.number, offered=offered)
     return environment

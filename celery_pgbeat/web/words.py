@@ -1,4 +1,4 @@
-"""How the pages say things: instants, spans, states, nodes. Pure; what comes from a row is escaped here or by Jinja."""
+"""How the pages say things: instants, durations, states, nodes. Pure; Jinja or this escapes what comes from a row."""
 
 from __future__ import annotations
 
@@ -44,11 +44,11 @@ TASK_MARKS = (
 )
 
 
-def span(value: timedelta | None) -> str:
-    """Return a span as a person reads it at once, such as `40 ms`, `1.2 s`, `4m12s`, `3h05m`, `2 d 4 h`.
+def duration(value: timedelta | None) -> str:
+    """Return a duration as a person reads it at once, such as `40 ms`, `1.2 s`, `4m12s`, `3h05m`, `2 d 4 h`.
 
     Example:
-        >>> [span(timedelta(seconds=s)) for s in (0.0042, 1.24, 42, 252, 11_100, 187_200, 864_000)]
+        >>> [duration(timedelta(seconds=s)) for s in (0.0042, 1.24, 42, 252, 11_100, 187_200, 864_000)]
         ['4 ms', '1.2 s', '42 s', '4m12s', '3h05m', '2 d 4 h', '10 d']
     """
     if value is None:
@@ -103,7 +103,7 @@ def from_now(value: datetime | None, now: datetime) -> str:
     distance = value - now
     if abs(distance) < timedelta(seconds=1):
         return "now"
-    return f"in {span(distance)}" if distance > timedelta(0) else f"{span(-distance)} ago"
+    return f"in {duration(distance)}" if distance > timedelta(0) else f"{duration(-distance)} ago"
 
 
 def sentence(text: Any, now: datetime, job_url: str) -> Markup:

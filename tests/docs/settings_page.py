@@ -9,7 +9,7 @@ import re
 from datetime import timedelta
 from typing import Any
 
-from celery_pgbeat.settings import SETTINGS, Span, in_units
+from celery_pgbeat.settings import SETTINGS, Duration, in_units
 from tests.docs.pages import ROOT, noted
 
 PAGE = ROOT / "docs" / "settings.md"
@@ -28,7 +28,7 @@ def rendered() -> str:
 
 
 def _bounds(read: Any) -> str:
-    return f" From {read.bounds}." if isinstance(read, Span) else ""
+    return f" From {read.bounds}." if isinstance(read, Duration) else ""
 
 
 def _shown(default: Any) -> str:

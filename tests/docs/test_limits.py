@@ -62,7 +62,7 @@ NUMBERS: dict[str, tuple[float, ...]] = {
     "an action in the dashboard": (3,),
     "waiting for another process": (migrate.LOCK_WITHIN, migrate.LOGGED_AFTER),
     "waiting for a lock": (2,),
-    "spans: leases": (YEAR.days,),
+    "durations: leases": (YEAR.days,),
     "run, attempt, sends": (message.LARGEST,),
     "the error of a job": (tracker.ERROR_LENGTH,),
     "a start that waits": (guard.START_TIMEOUT,),

@@ -125,7 +125,7 @@ def test_p10_a_broker_that_answers_and_takes_nothing_is_waited_out_and_seen(
 
     after = [job for job in sql(load.url, "select * from pgbeat.job where state = 'sent'") if job["created_at"] > back]
     note(
-        f"told after {', '.join(f'{door} {span.total_seconds():.1f} s' for door, span in told.items())}; "
+        f"told after {', '.join(f'{door} {duration.total_seconds():.1f} s' for door, duration in told.items())}; "
         f"{dead} row versions, {len(lines)} lines: {seen[0]['broker_problem']}; "
         f"well after {well.total_seconds():.1f} s; {len(after)} sent after; {account}"
     )

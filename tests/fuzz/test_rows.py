@@ -27,7 +27,7 @@ from tests.fuzz.mutations import mutated
 from tests.harness.schedule_texts import ZONES
 from tests.harness.session import Session
 from tests.harness.ticks import beat as store_of
-from tests.harness.values import INSTANTS, NUMBERS, SPANS, TEXTS, as_json, odd
+from tests.harness.values import DURATIONS, INSTANTS, NUMBERS, TEXTS, as_json, odd
 
 pytestmark = MARKS
 
@@ -48,7 +48,7 @@ LIKELY: dict[str, tuple[Any, ...]] = {
     "on_lost": ("give_up", "rerun", "forget"),
     "tracking": ("full", "result", "send", "none"),
     "timezone": (*ZONES, "Mars/Olympus", "+02:00", "../../etc/passwd", ""),
-    **dict.fromkeys(("jitter", "catchup_window", "min_gap", "max_run_time"), SPANS),
+    **dict.fromkeys(("jitter", "catchup_window", "min_gap", "max_run_time"), DURATIONS),
     **dict.fromkeys(("anchor", "start_at", "end_at"), INSTANTS),
 }
 OPTIONS = sorted(KNOWN_OPTIONS)
@@ -76,7 +76,9 @@ def likely(numbers: random.Random, column: str) -> Any:
         return [odd(numbers) for _ in few]
     if column in ("kwargs", "options"):
         keys = OPTIONS if column == "options" else TEXTS
-        return {numbers.choice(keys): numbers.choice((odd(numbers), numbers.choice((*SPANS, *INSTANTS)))) for _ in few}
+        return {
+            numbers.choice(keys): numbers.choice((odd(numbers), numbers.choice((*DURATIONS, *INSTANTS)))) for _ in few
+        }
     return numbers.choice((numbers.choice(NUMBERS), numbers.choice(TEXTS), numbers.randint(0, 300), True))
 
 

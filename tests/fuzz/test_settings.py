@@ -7,12 +7,12 @@ import random
 from celery_pgbeat.errors import InvalidSetting
 from celery_pgbeat.settings import SETTINGS, Settings
 from tests.fuzz.fuzzing import MARKS, attack, quickly
-from tests.harness.values import SPANS, odd
+from tests.harness.values import DURATIONS, odd
 
 pytestmark = MARKS
 
 NAMES = [f"pgbeat_{setting.name}" for setting in SETTINGS]
-LIKELY = (*SPANS, "postgresql://a@b/c", "https://x", "http://[", "*", "a" * 64, ["a.*"], 10, "10")
+LIKELY = (*DURATIONS, "postgresql://a@b/c", "https://x", "http://[", "*", "a" * 64, ["a.*"], 10, "10")
 
 
 def test_settings_are_accepted_or_refused_by_name() -> None:

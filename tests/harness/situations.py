@@ -38,9 +38,9 @@ NO_BEAT = "no beat is running: none has ever been started"  # as overdue and exp
 WORKER = "web-2:m:815:start:random"
 
 
-def ago(**span: float) -> datetime:
+def ago(**duration: float) -> datetime:
     """Return an instant before noon."""
-    return NOON - timedelta(**span)
+    return NOON - timedelta(**duration)
 
 
 LATELY, AN_HOUR_AGO = ago(minutes=10), ago(hours=1)

@@ -10,8 +10,8 @@ NIGHT = "cron: 0 0 * * * PT5H"
 def elements() -> st.SearchStrategy[str]:
     numbers = st.integers(0, 62).map(str)
     names = st.sampled_from(["*", "?", "jan", "FRI", "L", "LW", "15W", "mon#2", "5L", "H", "H(1-5)", "foo", ""])
-    spans = st.tuples(numbers, numbers).map("-".join)
-    plain = st.one_of(st.just("*"), numbers, spans, names)
+    ranges = st.tuples(numbers, numbers).map("-".join)
+    plain = st.one_of(st.just("*"), numbers, ranges, names)
     steps = st.sampled_from(["", "", "", "/2", "/0", "/x"])
     return st.tuples(plain, steps).map("".join)
 

@@ -395,7 +395,7 @@ def test_a_pause_until_no_datetime_is_refused(beat: PgBeat) -> None:
         beat.pause("x", until="2030")  # type: ignore[arg-type]
 
 
-def test_a_pause_may_last_for_a_span(beat: PgBeat) -> None:
+def test_a_pause_may_last_for_a_duration(beat: PgBeat) -> None:
     beat.schedule("x", "t", "@daily")
     before = datetime.now(UTC)
 

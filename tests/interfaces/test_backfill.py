@@ -101,11 +101,11 @@ def marked(store: BeatQueries) -> BackfillRow:
 
 def submit(store: BeatQueries, filling: BackfillRow, room: int | None = None) -> str:
     """Decide and submit a step as a beat does, for as much room as it was told unless said."""
-    span = range_of(filling, filling.since, filling.until, filling.mode, RULES)
-    history = store.backfill_history(filling.name, filling.reached or span.begin, span.end)
-    step = span.step(filling.reached, history, room or filling.room, filling.undecided_from)
-    ids = [span.job_id(filling.backfill, occurrence) for occurrence in step.jobs]
-    return store.submit_backfill(filling, step, ids, span.count(), PATIENCE)
+    chosen = range_of(filling, filling.since, filling.until, filling.mode, RULES)
+    history = store.backfill_history(filling.name, filling.reached or chosen.begin, chosen.end)
+    step = chosen.step(filling.reached, history, room or filling.room, filling.undecided_from)
+    ids = [chosen.job_id(filling.backfill, occurrence) for occurrence in step.jobs]
+    return store.submit_backfill(filling, step, ids, chosen.count(), PATIENCE)
 
 
 # --- the door
@@ -549,8 +549,8 @@ def test_a_step_that_is_decided_again_makes_the_same_ids_and_another_backfill_ot
         backfill = ask(hourly, 1, 1, mode=mode)
         filling = marked(store)
         assert backfill == str(filling.backfill)
-        span = range_of(filling, filling.since, filling.until, filling.mode, RULES)
-        ids.append(span.job_id(filling.backfill, hours(1)[0]))
+        chosen = range_of(filling, filling.since, filling.until, filling.mode, RULES)
+        ids.append(chosen.job_id(filling.backfill, hours(1)[0]))
         assert "submitted" == submit(store, filling)
         assert [str(ids[-1])] == [job["id"] for job in jobs(hourly)]
         end_job(hourly, ids[-1])

@@ -70,12 +70,12 @@ class Site:
         """Have a beat say no more."""
         del self._codes[name]
 
-    def live(self, span: timedelta) -> None:
+    def live(self, duration: timedelta) -> None:
         """Let the beats that live send their signs of life for so long."""
-        for _ in range(span // HEARTBEAT):
+        for _ in range(duration // HEARTBEAT):
             self.clock.advance(HEARTBEAT)
             self.beat()
-        self.clock.advance(span % HEARTBEAT)
+        self.clock.advance(duration % HEARTBEAT)
         self.beat()
 
     def beat(self) -> None:

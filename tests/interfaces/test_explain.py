@@ -421,12 +421,12 @@ def test_a_backfill_that_runs_says_how_far_it_has_come(well: Situation) -> None:
     well.plan()
     ask = "select pgbeat.backfill('nightly', '2026-05-01 00:00Z', '2026-05-01 11:00Z')"
     well.session.rows(ask)
-    span = "a backfill of it, from 2026-05-01 00:00:00Z to 2026-05-01 11:00:00Z,"
+    what = "a backfill of it, from 2026-05-01 00:00:00Z to 2026-05-01 11:00:00Z,"
 
-    assert f"not running: {NEXT}; {span} has not begun." == well.explain()
+    assert f"not running: {NEXT}; {what} has not begun." == well.explain()
 
     well.session.rows("update pgbeat.backfill set total = 12, submitted = 3, skipped = 2")
-    assert f"not running: {NEXT}; {span} has decided 5 of 12 occurrences." == well.explain()
+    assert f"not running: {NEXT}; {what} has decided 5 of 12 occurrences." == well.explain()
 
     well.session.rows(ask)
     assert f"not running: {NEXT}; 2 backfills of it are running." == well.explain()

@@ -83,7 +83,7 @@ ENTRIES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
         {"task": "t", "schedule": 600.0, "options": {"expires": 599.5}},
         {"options": {"expires": 599.5}},
     ),
-    "expires as a span, and headers": (
+    "expires as a duration, and headers": (
         {"task": "t", "schedule": 60, "options": {"expires": timedelta(hours=2), "headers": {"source": "beat"}}},
         {"options": {"expires": 7200, "headers": {"source": "beat"}}},
     ),
@@ -103,7 +103,7 @@ ENTRIES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
         {"task": "t", "schedule": crontab(minute=0, hour=3), "relative": True},
         {"schedule": "crontab: 0 3 * * *", "anchor": None},
     ),
-    "relative beside a span": (
+    "relative beside a duration": (
         {"task": "t", "schedule": timedelta(minutes=5), "relative": True},
         {"schedule": "every 5m"},
     ),

@@ -1,4 +1,4 @@
-"""Constraints refuse instants, spans, numbers and texts with which no statement could work."""
+"""Constraints refuse instants, durations, numbers and texts with which no statement could work."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.harness.jobs import bury, make_job
 from tests.harness.session import Session
 
 INSTANTS = ("infinity", "-infinity", "0044-01-01 00:00+00 BC", "10000-01-01 00:00+00")
-SPANS = ("170000000 years", "-1 second", "367 days", "12000000 months -360000000 days")
+DURATIONS = ("170000000 years", "-1 second", "367 days", "12000000 months -360000000 days")
 COUNTS = ("2147483647", "-1")
 BIG_COUNTS = ("9223372036854775807",)
 
@@ -19,14 +19,14 @@ BEYOND: dict[str, dict[tuple[str, ...], tuple[str, ...]]] = {
     "periodic_task": {
         ("next_run_at", "planned_for", "last_run_at", "marked_at", "created_at", "updated_at"): INSTANTS,
         ("schedule_set_at", "planned_from", "failures_from", "judged_from", "decided_anew_at"): INSTANTS,
-        ("jitter", "min_gap", "max_run_time", "pickup_deadline", "mark_lease"): SPANS,
+        ("jitter", "min_gap", "max_run_time", "pickup_deadline", "mark_lease"): DURATIONS,
         ("run_count",): COUNTS,
         ("revision", "planned_revision"): BIG_COUNTS,
     },
     "active_job": {
         ("scheduled_for", "due_at", "created_at", "sent_at", "started_at", "attempt_at", "marked_at"): INSTANTS,
         ("busy_until",): ("-infinity", "0044-01-01 00:00+00 BC"),
-        ("min_gap", "max_run_time", "pickup_deadline", "mark_lease"): SPANS,
+        ("min_gap", "max_run_time", "pickup_deadline", "mark_lease"): DURATIONS,
         ("run", "attempt", "sends", "resends", "refusals"): COUNTS,
         ("slot",): ("2147483647",),
         ("task", "queue"): ("x" * 4_001,),
@@ -47,7 +47,7 @@ BEYOND: dict[str, dict[tuple[str, ...], tuple[str, ...]]] = {
     },
     "backfill": {
         ("since", "until", "reached", "next_at", "created_at", "marked_at"): INSTANTS,
-        ("mark_lease",): SPANS,
+        ("mark_lease",): DURATIONS,
         ("submitted", "skipped"): ("2000000000000000001", "-1"),
         ("total",): (*BIG_COUNTS, "-1"),
         ("periodic_task",): ("é" * 401,),
@@ -58,7 +58,7 @@ BEYOND: dict[str, dict[tuple[str, ...], tuple[str, ...]]] = {
     },
     "declaration": {
         ("first_seen_at", "last_seen_at", "listening_since"): INSTANTS,
-        ("dead_after",): SPANS,
+        ("dead_after",): DURATIONS,
     },
     "declaration_in_force": {("revision",): BIG_COUNTS},
     "alert": {("due_at", "raised_at"): INSTANTS},

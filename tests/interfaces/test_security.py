@@ -30,7 +30,7 @@ ROOM = Path(celery_pgbeat.__file__).parent
 DENIED = "42501"  # SQLSTATE insufficient_privilege
 INVALID = "22023"  # SQLSTATE invalid_parameter_value
 
-# Parameters that may not be NULL: limits and spans.
+# Parameters that may not be NULL: limits and durations.
 NUMBERS = {"batch", "fresh", "limit", "most", "lease", "seconds", "on_time", "dead_after", "retention", "delay"}
 
 # What the statements need through a trigger or a function, which EXPLAIN does not show.
@@ -490,9 +490,9 @@ def test_the_history_of_days_to_come_is_written_and_read_by_the_roles_too(owner:
     "call",
     [
         *(
-            f"prune{more[0]}({span}{more[1]})"
+            f"prune{more[0]}({duration}{more[1]})"
             for more in (("", ""), ("_changes", ", 1000"))
-            for span in ("'-30 days'", "'23 hours'", "'0'", "null", "'200 years'", "'1000 months -30000 days'")
+            for duration in ("'-30 days'", "'23 hours'", "'0'", "null", "'200 years'", "'1000 months -30000 days'")
         ),
         *(f"prune_changes('2 days', {most})" for most in (-1, 0, 100_001, "null")),
         *(f"make_days({days})" for days in (-1, 367, 2_147_483_647, "null")),
@@ -512,7 +512,7 @@ def test_a_beat_deletes_nothing_that_the_settings_keep_and_makes_no_number_of_da
     )
 
 
-def test_a_span_of_months_against_days_keeps_as_long_as_it_compares(owner: Session) -> None:
+def test_a_duration_of_months_against_days_keeps_as_long_as_it_compares(owner: Session) -> None:
     """Postgres compares 1,000 months as 30,000 days, and subtracts 83 years: 30,437 days."""
     owner.rows("update pgbeat.change set at = now() - interval '36 hours'")
     with acting_as(owner, "beat"):

@@ -958,7 +958,7 @@ def test_there_is_no_sql_beyond_the_last_version(run: Run) -> None:
         part["name"] for part in answer(run("sql", "--from", str(last - 1), "--json"))
     ][:2]
     again = [part["name"] for part in answer(run("sql", "--from", str(last), "--json"))]
-    assert ("locks", "definitions: internal/spans", "version") == (again[0], again[1], again[-1])
+    assert ("locks", "definitions: internal/durations", "version") == (again[0], again[1], again[-1])
     result = run("sql", "--from", str(last + 1))
     assert (1, True) == (result.exit_code, f"has nothing for version {last + 1}" in result.stderr)
 

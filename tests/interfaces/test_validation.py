@@ -61,7 +61,7 @@ REFUSED = {
     "* * * * * * * *": "cron has 5, 6 or 7 fields, not 8",
     "@reboot": "@reboot has no meaning here, beats come and go; use @hourly, or trigger the task",
     "@fortnightly": "'@fortnightly' is not one of @yearly, @annually, @monthly, @weekly, @daily, @midnight, @hourly, "
-    "@every <duration>",
+    "@every <span>",
     "every -20s": "an interval must be longer than 0",
     "every 0s": "an interval must be longer than 0",
     "@every 0h0m": "an interval must be longer than 0",
@@ -606,7 +606,7 @@ def test_sql_and_python_know_the_same_values_and_the_table_takes_them(session: S
 
 
 @pytest.mark.parametrize(
-    ("column", "span", "why"),
+    ("column", "duration", "why"),
     [
         ("jitter", timedelta(microseconds=-1), "it must be at least 0"),
         ("jitter", timedelta(days=366, microseconds=1), "it must be at most 366 days"),
@@ -617,17 +617,17 @@ def test_sql_and_python_know_the_same_values_and_the_table_takes_them(session: S
         ("max_run_time", timedelta(days=367), "it must be at most 366 days"),
     ],
 )
-def test_a_span_out_of_range_is_refused_in_pythons_words(
-    session: Session, column: str, span: timedelta, why: str
+def test_a_duration_out_of_range_is_refused_in_pythons_words(
+    session: Session, column: str, duration: timedelta, why: str
 ) -> None:
-    message = refusal_of(session, **{column: span})
+    message = refusal_of(session, **{column: duration})
 
-    assert message == f"{column} is {session.value('select %s::text', span)}; {why}"
-    assert declared(**{column: span}) == f"{column} is {span!r}; {why}"
+    assert message == f"{column} is {session.value('select %s::text', duration)}; {why}"
+    assert declared(**{column: duration}) == f"{column} is {duration!r}; {why}"
 
 
 @pytest.mark.parametrize(
-    ("column", "span"),
+    ("column", "duration"),
     [
         ("jitter", timedelta(0)),
         ("jitter", timedelta(days=366)),
@@ -637,12 +637,12 @@ def test_a_span_out_of_range_is_refused_in_pythons_words(
         ("max_run_time", timedelta(days=366)),
     ],
 )
-def test_a_span_at_the_end_of_its_range_is_stored(session: Session, column: str, span: timedelta) -> None:
-    assert declared(**{column: span}) is None
-    assert span == session.insert("a", **{column: span})[column]
+def test_a_duration_at_the_end_of_its_range_is_stored(session: Session, column: str, duration: timedelta) -> None:
+    assert declared(**{column: duration}) is None
+    assert duration == session.insert("a", **{column: duration})[column]
 
 
-def test_a_year_as_postgres_has_it_is_a_span(session: Session) -> None:
+def test_a_year_as_postgres_has_it_is_a_duration(session: Session) -> None:
     session.insert("a", jitter="1 year", max_run_time="12 mons", catchup_window="100 years")
 
 

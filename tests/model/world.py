@@ -114,15 +114,15 @@ class World:
         self._numbers += 1
         return self._numbers
 
-    def pass_by(self, span: timedelta) -> None:
+    def pass_by(self, duration: timedelta) -> None:
         """Let time pass, on all clocks."""
-        self.uptime += span
-        self.now += span
+        self.uptime += duration
+        self.now += duration
         self._show()
 
-    def set_back(self, span: timedelta) -> None:
+    def set_back(self, duration: timedelta) -> None:
         """Set the database's clock back; the machines' own uptime knows nothing of it."""
-        self.now -= span
+        self.now -= duration
         self._show()
 
     def _show(self) -> None:

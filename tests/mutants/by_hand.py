@@ -199,7 +199,7 @@ WRITES_AND_REFUSALS = {
     "SQL takes the queue of a worker's inbox": options("'amq.%', '%.pidbox'", "'amq.%'"),
     "Python takes a control character of C1": texts("\\x7f-\\x9f", "\\x7f"),
     "Python takes the queue of a worker's inbox": texts("|.*\\.pidbox\\Z"),
-    "Python takes a span of nothing": columns("or not (span or column.may_be_zero)"),
+    "Python takes a duration of nothing": columns("or not (duration or column.may_be_zero)"),
     "a file writes what code has declared": importing("elif manager.startswith(CODE):", "elif False:"),
     "the shell shows a control character": _in("texts/safe_text.py", HOSTILE, SHELL)(
         "text if text.isprintable() else", "text if True else"

@@ -187,7 +187,7 @@ DRAWN = {
     ),
     "drivers": Draw(
         4,
-        tuple(f"postgres/{name}.py" for name in ("engine", "database", "arrays", "spans", "listen", "paramstyles")),
+        tuple(f"postgres/{name}.py" for name in ("engine", "database", "arrays", "durations", "listen", "paramstyles")),
         (*_store("arrays listen session_settings busy_postgres reports"), "unit/test_pgbeat.py"),
     ),
     "rendering": Draw(

@@ -149,9 +149,9 @@ def _remember(memory: Memory, store: BeatQueries, mark: bool) -> None:
     if memory.filling is None:
         return
     filling = memory.filling
-    span = range_of(filling, filling.since, filling.until, filling.mode, RULES)
-    memory.step = span.step(filling.reached, NOTHING, filling.room, filling.undecided_from)
-    memory.steps = [span.job_id(filling.backfill, occurrence) for occurrence in memory.step.jobs]
+    chosen = range_of(filling, filling.since, filling.until, filling.mode, RULES)
+    memory.step = chosen.step(filling.reached, NOTHING, filling.room, filling.undecided_from)
+    memory.steps = [chosen.job_id(filling.backfill, occurrence) for occurrence in memory.step.jobs]
 
 
 def _jobs(stage: Stage) -> list[Job]:

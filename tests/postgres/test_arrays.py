@@ -101,10 +101,25 @@ def test_values_arrive_as_they_were(database: Database, kind: str, values: list[
 def test_records_arrive_as_they_were(database: Database) -> None:
     """As the type `decision`, which has a field of each kind that a record may have."""
     instants = (datetime(2026, 10, 25, 2, 30, 0, 1, tzinfo=timezone.utc), datetime(1, 1, 2, tzinfo=timezone.utc))
-    job, span = uuid.UUID(int=2**128 - 1), timedelta(seconds=0.1)
+    job, duration = uuid.UUID(int=2**128 - 1), timedelta(seconds=0.1)
     nothing = [None] * 4
     records = [
-        [text, instants[0], instants[1], *nothing, job, None, None, text, None, None, None, span, instants, (job.hex,)]
+        [
+            text,
+            instants[0],
+            instants[1],
+            *nothing,
+            job,
+            None,
+            None,
+            text,
+            None,
+            None,
+            None,
+            duration,
+            instants,
+            (job.hex,),
+        ]
         for text in ODD
     ]
     empty = ["", None, None, *nothing, None, None, None, None, None, None, None, timedelta(), (), ()]

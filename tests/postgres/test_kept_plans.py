@@ -91,7 +91,9 @@ def test_after_some_calls_only_the_call_itself_is_planned(crowded: str, name: st
         assert 1 == len(planned), planned
 
 
-def test_the_spans_of_a_marked_row_are_not_written_out_in_the_statement_that_reads_it(migrated_database: str) -> None:
+def test_the_durations_of_a_marked_row_are_not_written_out_in_the_statement_that_reads_it(
+    migrated_database: str,
+) -> None:
     """A function in SQL is: three of them took three quarters of the planning of a mark."""
     with closing(psycopg2.connect(migrated_database)) as connection, connection.cursor() as cursor:
         cursor.execute(

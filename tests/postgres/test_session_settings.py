@@ -55,7 +55,7 @@ SETTINGS = [
     ("default_transaction_isolation", "serializable"),
 ]
 # How Postgres compares them: a month has 30 days, a year twelve months.
-SPANS = {
+DURATIONS = {
     "0.000001 seconds": MICROSECOND,
     "1 day 02:03:04.000005": timedelta(days=1, hours=2, minutes=3, seconds=4, microseconds=5),
     "3 months 1 day": timedelta(days=91),
@@ -119,7 +119,7 @@ def test_a_row_goes_through_the_statements_of_a_beat_as_it_is(store: BeatQueries
         "        '3 months 1 day', '1 day 00:00:00.000001')",
         {"name": NAME, "start_at": START_AT},
     )
-    jitter, run_time = SPANS["1 day 02:03:04.000005"], SPANS["3 months 1 day"]
+    jitter, run_time = DURATIONS["1 day 02:03:04.000005"], DURATIONS["3 months 1 day"]
 
     (definition,) = store.unplanned(10)
     assert (NAME, START_AT, jitter) == (definition.name, definition.start_at, definition.jitter)
@@ -257,15 +257,16 @@ def test_a_database_that_cannot_store_every_text_is_refused_with_its_encoding(
     drop_database(database, name)
 
 
-@pytest.mark.parametrize("span", SPANS)
-def test_a_span_is_as_long_as_postgres_takes_it_for_when_it_compares(migrated_database: str, span: str) -> None:
+@pytest.mark.parametrize("duration", DURATIONS)
+def test_a_duration_is_as_long_as_postgres_takes_it_for_when_it_compares(migrated_database: str, duration: str) -> None:
     with closing(psycopg2.connect(migrated_database)) as connection, connection.cursor() as cursor:
         cursor.execute(
-            "select pgbeat.microseconds(%(span)s::interval), "
-            "%(span)s::interval = make_interval(secs => 0) + pgbeat.microseconds(%(span)s::interval) * interval '1 us'",
-            {"span": span},
+            "select pgbeat.microseconds(%(duration)s::interval), "
+            "%(duration)s::interval = make_interval(secs => 0) "
+            "+ pgbeat.microseconds(%(duration)s::interval) * interval '1 us'",
+            {"duration": duration},
         )
-        assert (SPANS[span] // MICROSECOND, True) == cursor.fetchone()
+        assert (DURATIONS[duration] // MICROSECOND, True) == cursor.fetchone()
 
 
 def test_no_statement_returns_an_interval_or_a_float(migrated_database: str) -> None:

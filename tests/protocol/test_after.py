@@ -688,10 +688,10 @@ def test_a_job_of_a_backfill_waits_as_any_other_and_a_later_success_is_enough(
     session.rows("select pgbeat.backfill('b', pgbeat.now() - interval '1 year', pgbeat.now())")
     row = store.mark_backfill("UTC")
     assert row is not None
-    span = range_of(row, row.since, row.until, row.mode, RULES)
-    step = span.step(row.reached, NOTHING, row.room, row.undecided_from)
-    jobs = [span.job_id(row.backfill, occurrence) for occurrence in step.jobs]
-    assert "waiting" == store.submit_backfill(row, step, jobs, span.total(row, step), 60 * MINUTE)
+    chosen = range_of(row, row.since, row.until, row.mode, RULES)
+    step = chosen.step(row.reached, NOTHING, row.room, row.undecided_from)
+    jobs = [chosen.job_id(row.backfill, occurrence) for occurrence in step.jobs]
+    assert "waiting" == store.submit_backfill(row, step, jobs, chosen.total(row, step), 60 * MINUTE)
     assert {"b": "waiting"} == states(session)
 
     due(session, clock, "a")

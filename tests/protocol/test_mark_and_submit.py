@@ -10,7 +10,7 @@ from sqlalchemy.exc import DBAPIError, OperationalError
 
 from celery_pgbeat.planning import Due, Skipped, Unplanned
 from celery_pgbeat.postgres.database import Database, sqlstate
-from celery_pgbeat.postgres.spans import UNIT
+from celery_pgbeat.postgres.durations import UNIT
 from celery_pgbeat.postgres.statements import statement
 from tests.harness.ticks import HOUR, beat, decided, insert, jobs, make_due, row_of, submit
 

@@ -16,7 +16,7 @@ from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
-from celery_pgbeat.api.exchange import EMPTY, INSTANTS, SPANS, differences, line_of, spoken_value
+from celery_pgbeat.api.exchange import DURATIONS, EMPTY, INSTANTS, differences, line_of, spoken_value
 from celery_pgbeat.api.importing import Importer
 from celery_pgbeat.cli import main
 from celery_pgbeat.cli.exchange.differences import print_difference
@@ -25,7 +25,7 @@ from celery_pgbeat.cli.output.progress import Progress
 from celery_pgbeat.columns import DECLARED
 from celery_pgbeat.declare.columns import READERS
 from celery_pgbeat.declare.definition import record_of
-from celery_pgbeat.declare.span import read_span
+from celery_pgbeat.declare.duration import read_duration
 from celery_pgbeat.errors import InvalidPeriodicTask
 from celery_pgbeat.settings import Settings
 
@@ -35,7 +35,7 @@ ROW: dict[str, Any] = {**EMPTY, "name": "nightly", "task": "shop.report", "sched
 def test_a_record_has_every_column_of_a_definition() -> None:
     assert set(DECLARED) == set(record_of(ROW))
     assert {"anchor", "start_at", "end_at"} == INSTANTS
-    assert {"jitter", "catchup_window", "min_gap", "max_run_time"} <= SPANS
+    assert {"jitter", "catchup_window", "min_gap", "max_run_time"} <= DURATIONS
 
 
 def test_a_line_leaves_out_what_is_at_its_default() -> None:
@@ -53,13 +53,13 @@ def test_a_line_leaves_out_what_is_at_its_default() -> None:
 
 
 @given(st.timedeltas(min_value=timedelta(0), max_value=timedelta(days=36_000)))
-def test_a_span_is_written_so_that_it_is_read_as_the_same(span: timedelta) -> None:
-    written = json.loads(line_of({**ROW, "catchup_window": span}))["catchup_window"]
+def test_a_duration_is_written_so_that_it_is_read_as_the_same(duration: timedelta) -> None:
+    written = json.loads(line_of({**ROW, "catchup_window": duration}))["catchup_window"]
 
-    assert span == read_span("catchup_window", written)
+    assert duration == read_duration("catchup_window", written)
 
 
-def test_a_value_that_is_not_a_span_stays_as_it_is() -> None:
+def test_a_value_that_is_not_a_duration_stays_as_it_is() -> None:
     assert ["1m30s", 90, None, 0] == [
         spoken_value("jitter", 90.0),
         spoken_value("priority", 90),

@@ -165,7 +165,7 @@ def test_under_celery_a_hint_is_a_celery_command() -> None:
         ("  2 days AGO ", -timedelta(days=2), -timedelta(days=2)),
     ],
 )
-def test_a_span_is_counted_from_now(text: str, past: timedelta, ahead: timedelta) -> None:
+def test_a_duration_is_counted_from_now(text: str, past: timedelta, ahead: timedelta) -> None:
     assert NOON + past == parse_instant(text, NOON, NOON.date)
     assert NOON + ahead == parse_instant(text, NOON, NOON.date, ahead=True)
 
@@ -194,7 +194,7 @@ def test_an_invalid_instant_is_refused_with_the_valid_forms(text: str) -> None:
         parse_instant(text, NOON, NOON.date)
 
 
-def test_a_span_beyond_the_calendar_is_refused() -> None:
+def test_a_duration_beyond_the_calendar_is_refused() -> None:
     with pytest.raises(ValueError, match="is not an instant"):
         parse_instant("36500d", datetime(1, 1, 2, tzinfo=timezone.utc), NOON.date)
 
@@ -219,7 +219,7 @@ def test_each_command_that_asks_for_an_instant_lists_the_forms(words: tuple[str,
     assert "'soon' is not an instant: write ISO 8601" in result.stderr
 
 
-def test_a_bare_span_ends_a_pause_in_the_future(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_bare_duration_ends_a_pause_in_the_future(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[datetime] = []
 
     def pause(_self: PgBeat, _name: str, _reason: str | None, until: datetime) -> Any:

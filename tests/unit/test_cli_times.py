@@ -10,7 +10,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from celery_pgbeat.cli.output.times import duration, from_now, instant, localised, span, until_from_now, with_utc
+from celery_pgbeat.cli.output.times import duration, from_now, instant, localised, rounded, until_from_now, with_utc
 
 NOW = datetime(2026, 12, 7, 3, tzinfo=timezone.utc)
 
@@ -70,7 +70,7 @@ def test_a_distance_is_in_its_largest_sensible_unit(seconds: float, words: str) 
 
 
 def test_nothing_is_a_dash() -> None:
-    assert ["-"] * 4 == [instant(None), from_now(None, NOW), span(None), duration(None)]
+    assert ["-"] * 4 == [instant(None), from_now(None, NOW), rounded(None), duration(None)]
 
 
 def test_short_durations_have_hundredths() -> None:

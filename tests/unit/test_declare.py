@@ -461,13 +461,13 @@ def test_an_interval_below_the_shortest_allowed_is_refused_naming_the_setting() 
 
 
 @pytest.mark.parametrize(
-    ("given", "span"),
+    ("given", "duration"),
     [("30m", 1800), ("1h30m", 5400), ("PT5M", 300), ("P1DT1S", 86_401), (2.5, 2.5), (timedelta(hours=1), 3600)],
 )
-def test_spans_are_timedeltas_seconds_or_text(given: Any, span: float) -> None:
-    assert timedelta(seconds=span) == row(max_run_time=given).max_run_time
-    assert timedelta(seconds=span) == row(catchup_window=given).catchup_window
-    assert timedelta(seconds=span) == row(jitter=given).jitter
+def test_durations_are_timedeltas_seconds_or_text(given: Any, duration: float) -> None:
+    assert timedelta(seconds=duration) == row(max_run_time=given).max_run_time
+    assert timedelta(seconds=duration) == row(catchup_window=given).catchup_window
+    assert timedelta(seconds=duration) == row(jitter=given).jitter
 
 
 @pytest.mark.parametrize(
@@ -554,7 +554,7 @@ def test_naive_instants_are_read_in_the_zone_of_the_row() -> None:
     assert read.record()["anchor"] == "2026-01-01T00:00:00+00:00"
 
 
-def test_spans_and_instants_among_the_options_become_json() -> None:
+def test_durations_and_instants_among_the_options_become_json() -> None:
     options = json.loads(row(options={"expires": timedelta(minutes=1), "eta": NEW_YEAR, "time_limit": 9.5}).options)
 
     assert {"expires": 60, "eta": "2026-01-01T00:00:00+00:00", "time_limit": 9.5} == options

@@ -84,7 +84,7 @@ def test_a_wrong_value_is_an_error_that_names_the_setting_and_the_value(name: st
     assert repr(value) in str(refused.value)
 
 
-def test_a_span_out_of_bounds_is_refused_with_its_bounds() -> None:
+def test_a_duration_out_of_bounds_is_refused_with_its_bounds() -> None:
     with pytest.raises(InvalidSetting, match=r"^pgbeat_lease is '1e9'; it must be from 0\.1 s to 1 day$"):
         Settings.from_mapping({"pgbeat_lease": "1e9"})
     with pytest.raises(InvalidSetting, match=r"^pgbeat_retention is '0\.5'; it must be from 1 day to 36,500 days$"):

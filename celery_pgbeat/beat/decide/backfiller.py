@@ -62,19 +62,19 @@ class Backfiller:
             problem = self._problem_of(row)
             if problem is not None:
                 return self._end(row, problem)
-            span = range_of(row, row.since, row.until, row.mode, self._rules)
+            chosen = range_of(row, row.since, row.until, row.mode, self._rules)
         except Exception as error:  # noqa: BLE001  one bad row stops only itself, and its backfill has the reason
             return self._end(row, problem_of(error))
         history = NOTHING
-        if span.asks_history:
-            history = self._queries.backfill_history(row.name, row.reached or span.begin, span.end)
+        if chosen.asks_history:
+            history = self._queries.backfill_history(row.name, row.reached or chosen.begin, chosen.end)
         try:
-            step = span.step(row.reached, history, row.room, row.undecided_from)
-            total = span.total(row, step)
-            pickup_deadline = span.due_times.pickup_after(step.jobs[-1] if step.jobs else None, self._rules)
+            step = chosen.step(row.reached, history, row.room, row.undecided_from)
+            total = chosen.total(row, step)
+            pickup_deadline = chosen.due_times.pickup_after(step.jobs[-1] if step.jobs else None, self._rules)
         except Exception as error:  # noqa: BLE001  likewise
             return self._end(row, problem_of(error))
-        ids = [span.job_id(row.backfill, occurrence) for occurrence in step.jobs]
+        ids = [chosen.job_id(row.backfill, occurrence) for occurrence in step.jobs]
         full_acts_as = self._tracking.full_acts_as()
         outcome = self._queries.submit_backfill(row, step, ids, total, pickup_deadline, full_acts_as)
         if outcome not in ("submitted", "waiting"):

@@ -150,7 +150,7 @@ _shown = lru_cache(maxsize=256)(datetime.isoformat)  # of many rows, which are d
 
 
 def options_of(job: OutgoingJob, now: datetime) -> dict[str, Any]:
-    """Return the options for `apply_async`; spans become instants by the database's clock.
+    """Return the options for `apply_async`; durations become instants by the database's clock.
 
     Celery's own headers are left out: one of them could call another task than the one that was allowed. For the
     arguments of a sensitive row Celery shows our mask, whatever the row's own options are.

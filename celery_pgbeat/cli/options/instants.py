@@ -16,13 +16,13 @@ DAY = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
 
 
 def read_instant(ctx: click.Context, _param: click.Parameter, value: str | None) -> datetime | None:
-    """Read an option: a bare span such as `2d` lies in the past; what has no offset is in the app's zone."""
+    """Read an option: a bare duration such as `2d` lies in the past; what has no offset is in the app's zone."""
     found = _read(ctx, value, ahead=False)
     return found if found is None or found.tzinfo else found.replace(tzinfo=ZoneInfo(Target.of(ctx).timezone))
 
 
 def read_coming_instant(ctx: click.Context, _param: click.Parameter, value: str | None) -> datetime | None:
-    """Read the value of an option or argument; a bare span such as `2d` lies in the future."""
+    """Read the value of an option or argument; a bare duration such as `2d` lies in the future."""
     return _read(ctx, value, ahead=True)
 
 

@@ -33,7 +33,7 @@ def with_wait(command: Callable[..., Any]) -> Callable[..., Any]:
     """Give a command the options --wait and --timeout."""
     timeout = click.option(
         "--timeout",
-        metavar="SPAN",
+        metavar="DURATION",
         callback=_read_timeout,
         help="Stop waiting after this, such as 5m; the job goes on.  [default: never]",
     )
@@ -48,11 +48,11 @@ def _read_timeout(ctx: click.Context, _param: click.Parameter, value: str | None
         return None
     if not ctx.params["wait"]:
         raise click.UsageError("--timeout needs --wait", ctx)
-    from celery_pgbeat.declare.span import read_span
+    from celery_pgbeat.declare.duration import read_duration
     from celery_pgbeat.errors import InvalidPeriodicTask
 
     try:
-        return read_span("--timeout", value)
+        return read_duration("--timeout", value)
     except InvalidPeriodicTask as error:
         raise click.BadParameter(str(error)) from None
 

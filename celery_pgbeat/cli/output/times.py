@@ -1,4 +1,4 @@
-"""Instants and spans for people: in the viewer's own zone, or in UTC with --utc; and how far they are from now."""
+"""Instants and durations for people: in the viewer's own zone, or in UTC with --utc; and how far they are from now."""
 
 from __future__ import annotations
 
@@ -72,11 +72,11 @@ def from_now(value: datetime | None, now: datetime) -> str:
     distance = value - now
     if abs(distance) < timedelta(seconds=1):
         return "now"
-    return f"in {span(distance)}" if distance > timedelta(0) else f"{span(-distance)} ago"
+    return f"in {rounded(distance)}" if distance > timedelta(0) else f"{rounded(-distance)} ago"
 
 
-def span(value: timedelta | None) -> str:
-    """Return a span in its largest sensible unit, such as `45 s`, `4 min`, `2 h`."""
+def rounded(value: timedelta | None) -> str:
+    """Return a duration in its largest sensible unit, such as `45 s`, `4 min`, `2 h`."""
     if value is None:
         return "-"
     seconds = value.total_seconds()
@@ -91,7 +91,7 @@ def duration(value: timedelta | None) -> str:
     if value is None:
         return "-"
     seconds = value.total_seconds()
-    return f"{seconds:.2f} s" if abs(seconds) < 10 else span(value)
+    return f"{seconds:.2f} s" if abs(seconds) < 10 else rounded(value)
 
 
 def localised(sentence: Any) -> str:
@@ -101,7 +101,7 @@ def localised(sentence: Any) -> str:
 
 def until_from_now(state: str, now: datetime) -> str:
     """Return a state that ends at an instant in fewer letters: `paused until …` as `paused for 3 d more`."""
-    return UNTIL.sub(lambda found: f"for {span(max(_read(found[1]) - now, timedelta(0)))} more", state)
+    return UNTIL.sub(lambda found: f"for {rounded(max(_read(found[1]) - now, timedelta(0)))} more", state)
 
 
 def _read(shown: str) -> datetime:

@@ -24,7 +24,7 @@ as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON inste
 
 
 def print_json(value: Any) -> None:
-    """Print rows (as `row_as_dict`) or plain values: instants in ISO 8601, spans in seconds."""
+    """Print rows (as `row_as_dict`) or plain values: instants in ISO 8601, durations in seconds."""
     click.echo(json_lines(value, default=_plain, indent=2))
 
 

@@ -11,7 +11,7 @@ from typing import Any
 from celery_pgbeat.cli.output.job_columns import node_in_short
 from celery_pgbeat.cli.output.table import Column, lay_out
 from celery_pgbeat.cli.output.terminal import EMPTY
-from celery_pgbeat.cli.output.times import from_now, instant, span
+from celery_pgbeat.cli.output.times import from_now, instant, rounded
 from celery_pgbeat.cli.output.values import number, text
 
 Row = Mapping[str, Any]
@@ -130,7 +130,7 @@ class Frame:
         return f"{late}; next run {instant(coming)}{distance}"
 
     def _since(self, at: datetime | None) -> str:
-        return span(None if at is None else max(self.now - at, timedelta(0)))
+        return rounded(None if at is None else max(self.now - at, timedelta(0)))
 
     def _node_columns(self) -> Sequence[Column]:
         return (

@@ -50,7 +50,7 @@ class Lines(forms.CharField):
         return bool(super().has_changed(self.prepare_value(initial), data.replace("\r\n", "\n") if data else data))
 
 
-class Span(forms.CharField):
+class Duration(forms.CharField):
     """A length of time as the Python API reads it, such as `30m`."""
 
     def prepare_value(self, value: Any) -> Any:
@@ -121,7 +121,7 @@ FIELDS: Mapping[Any, Callable[..., forms.Field]] = {
     int: forms.IntegerField,
     bool: forms.BooleanField,
     datetime: partial(forms.SplitDateTimeField, widget=AdminSplitDateTime),
-    timedelta: partial(Span, empty_value=None),
+    timedelta: partial(Duration, empty_value=None),
     list[str]: Lines,
     list[Any]: partial(_json, list),
     dict[str, Any]: partial(_json, dict),

@@ -22,7 +22,7 @@ from celery_pgbeat.operations import addresses_of
 from celery_pgbeat.texts.safe_text import one_line
 from celery_pgbeat.web.page import Query
 from celery_pgbeat.web.pages.jobs import LOOKS, REASONS, STATES, read_jobs
-from celery_pgbeat.web.words import node, span
+from celery_pgbeat.web.words import duration, node
 
 
 class JobAdmin(ActingAdmin, LookOnly):
@@ -72,7 +72,7 @@ class JobAdmin(ActingAdmin, LookOnly):
     @admin.display(description="took")
     def took(self, job: Any) -> str:
         """Return how long it ran, or has been running."""
-        return span(job.run.took)
+        return duration(job.run.took)
 
     @admin.display(description="worker")
     def where(self, job: Any) -> str:

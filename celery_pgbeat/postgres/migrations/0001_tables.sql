@@ -11,7 +11,7 @@
 --   records            alert, change
 --   the schema itself  schema_version, last_author
 --
--- Every instant, span, count and text that anybody may write is bounded. One value that a driver cannot carry, or with
+-- Every instant, duration, count and text that anybody may write is bounded. One value that a driver cannot carry, or with
 -- which Postgres cannot calculate, would break every batch that its row is in. NULLs pass every check. The checks of
 -- jobs are domains: Postgres reads those once in a session, the constraints of a table for each statement that writes
 -- to it.
@@ -27,7 +27,7 @@ as $$ select statement_timestamp() $$;
 
 create domain {schema}.instant as timestamptz check (value between '0001-01-02 00:00+00' and '9999-12-30 00:00+00');
 create domain {schema}.deadline as timestamptz check (value >= '0001-01-02 00:00+00');  -- may be infinite
--- It is tried on an instant: as a span '12000000 months -360000000 days' compares as nothing.
+-- It is tried on an instant: as an interval '12000000 months -360000000 days' compares as nothing.
 create domain {schema}.duration as interval check (timestamp '2000-01-01' + value between '2000-01-01' and '2001-01-01');
 create domain {schema}.counter as int check (value between 0 and 2000000000);
 create domain {schema}.task_name as text check (octet_length(value) <= 800);
@@ -182,7 +182,7 @@ create table {schema}.periodic_task (
                      decided_anew_at)
             <= '9999-12-30 00:00+00'),
     -- To Postgres a year has 360 days, so '1 year' would refuse 365.
-    constraint periodic_task_spans_in_range check (
+    constraint periodic_task_durations_in_range check (
         catchup_window <= interval '100 years'
         and max_run_time <= interval '366 days'
         and pickup_deadline <= interval '366 days'

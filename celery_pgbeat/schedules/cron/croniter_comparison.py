@@ -108,5 +108,5 @@ def _stretches(timezone: str, begin: datetime, end: datetime) -> Iterator[tuple[
     for days in range(1, YEAR_OF_DAYS):
         yield begin + timedelta(days=days), DAILY
     zone, change = zone_named(timezone), begin
-    while (change := zone.span_at(change).end) < end:
+    while (change := zone.period_at(change).end) < end:
         yield change - AROUND_A_CHANGE, AT_A_CHANGE

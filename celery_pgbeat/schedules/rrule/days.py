@@ -89,7 +89,9 @@ class RuleDays:
         if rule.frequency == "MONTHLY":
             begun = self._start.year * 12 + self._start.month
             return sum(
-                _month_span(year, month) for month in range(1, 13) if (year * 12 + month - begun) % rule.interval == 0
+                _length_of_month(year, month)
+                for month in range(1, 13)
+                if (year * 12 + month - begun) % rule.interval == 0
             )
         if rule.frequency == "WEEKLY":
             return _blocks(self._week_start(self._start), 7, rule.interval, year) & every_day
@@ -148,7 +150,7 @@ def _days_before(year: int, month: int) -> int:
     return BEFORE[month] + (month > FEBRUARY and month_length(year, FEBRUARY) > LENGTHS[FEBRUARY])
 
 
-def _month_span(year: int, month: int) -> int:
+def _length_of_month(year: int, month: int) -> int:
     return whole_month(month_length(year, month)) >> 1 << _days_before(year, month)
 
 

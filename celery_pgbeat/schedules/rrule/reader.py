@@ -91,9 +91,9 @@ def _until(rule: Rule, zone: Zone) -> datetime:
     if rule.until.offset is None:
         return rule.until.reading
     instant = rule.until.instant(zone)
-    span = zone.span_at(instant)
+    period = zone.period_at(instant)
     # In the second pass of repeated time all its readings have been shown already.
-    return max(instant, span.repeats_until - MICROSECOND) + span.offset
+    return max(instant, period.repeats_until - MICROSECOND) + period.offset
 
 
 def _endless(rule: Rule, start: datetime) -> Readings:

@@ -1,7 +1,7 @@
 """From readings to instants: a set of wall clock readings, seen in a zone, under a DST rule.
 
-A zone is a sequence of spans of constant offset. Within one span a reading is an instant plus that offset, so the
-instants are the readings, shifted. Only the start of a span is special: there are readings that the change leaves out
+A zone is a sequence of periods of constant offset. Within one period a reading is an instant plus that offset, so the
+instants are the readings, shifted. Only the start of a period is special: there are readings that the change leaves out
 (a gap) or shows again (repeated time).
 """
 
@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from .dst import LONGEST_CAUGHT_UP, Gap, Repeat, Rule
 from .instants import EARLIEST, LATEST, MICROSECOND, horizon_after, horizon_before
 from .protocols import Readings, SecondReadings
-from .zones import Span, Zone
+from .zones import Period, Zone
 
 # No two offsets differ by more, so a search may jump to this long before the next reading.
 MARGIN = timedelta(days=2)
@@ -32,29 +32,29 @@ class WallTimes:
 
     def following(self, after: datetime) -> datetime | None:
         """Return the first instant strictly later than `after`, or None."""
-        span = self.zone.span_at(after)
-        if after >= span.affected_until:
-            reading = self.readings.following(after + span.offset)
+        period = self.zone.period_at(after)
+        if after >= period.affected_until:
+            reading = self.readings.following(after + period.offset)
             if reading is not None:
-                instant = reading - span.offset
-                if instant < span.end:
+                instant = reading - period.offset
+                if instant < period.end:
                     return instant if instant.year - after.year < 100 or instant <= horizon_after(after) else None
-                if span.end - after > MARGIN:  # no change can show a reading before `after` again
-                    there = self.zone.span_at(instant)
+                if period.end - after > MARGIN:  # no change can show a reading before `after` again
+                    there = self.zone.period_at(instant)
                     instant = reading - there.offset
                     if there.affected_until <= instant < there.end:
                         return instant if instant <= horizon_after(after) else None
-        return self._search_onwards(after, span)
+        return self._search_onwards(after, period)
 
     def preceding(self, before: datetime) -> datetime | None:
         """Return the last instant strictly earlier than `before`, or None."""
         limit = horizon_before(before)
-        span = self.zone.span_at(before - MICROSECOND)
-        while (found := self._last_in(span, before)) is None:
-            before = self._leap_back(span)
+        period = self.zone.period_at(before - MICROSECOND)
+        while (found := self._last_in(period, before)) is None:
+            before = self._leap_back(period)
             if before <= limit:
                 return None
-            span = self.zone.span_at(before - MICROSECOND)
+            period = self.zone.period_at(before - MICROSECOND)
         return found if found >= limit else None
 
     def count(self, after: datetime, until: datetime) -> int:
@@ -62,122 +62,122 @@ class WallTimes:
         total = 0
         until = min(until, LATEST - MICROSECOND)
         while after < until:
-            span = self.zone.span_at(after + MICROSECOND)
-            low, high = max(after, self._opening(span)), min(until, span.end - MICROSECOND)
+            period = self.zone.period_at(after + MICROSECOND)
+            low, high = max(after, self._opening(period)), min(until, period.end - MICROSECOND)
             if low < high:
-                total += self.readings.count(low + span.offset, high + span.offset)
-            if after < span.affected_until:
-                total += self._count_gap(span, after, until)
-            after = span.end - MICROSECOND
+                total += self.readings.count(low + period.offset, high + period.offset)
+            if after < period.affected_until:
+                total += self._count_gap(period, after, until)
+            after = period.end - MICROSECOND
         return total
 
-    # Within one span
+    # Within one period
 
-    def _opening(self, span: Span) -> datetime:
-        """Return the instant after which the span's own readings count."""
-        return (span.repeats_until if self._first_pass_only else span.start) - MICROSECOND
+    def _opening(self, period: Period) -> datetime:
+        """Return the instant after which the period's own readings count."""
+        return (period.repeats_until if self._first_pass_only else period.start) - MICROSECOND
 
-    def _first_in(self, span: Span, after: datetime) -> datetime | None:
+    def _first_in(self, period: Period, after: datetime) -> datetime | None:
         found = None
-        reading = self.readings.following(max(after, self._opening(span)) + span.offset)
-        if reading is not None and reading - span.offset < span.end:
-            found = reading - span.offset
-        if span.gap and after < span.affected_until:
-            late = self._first_of_gap(span, after)
+        reading = self.readings.following(max(after, self._opening(period)) + period.offset)
+        if reading is not None and reading - period.offset < period.end:
+            found = reading - period.offset
+        if period.gap and after < period.affected_until:
+            late = self._first_of_gap(period, after)
             if late is not None and (found is None or late < found):
                 return late
         return found
 
-    def _last_in(self, span: Span, before: datetime) -> datetime | None:
+    def _last_in(self, period: Period, before: datetime) -> datetime | None:
         found = None
-        reading = self.readings.preceding(min(before, span.end) + span.offset)
-        if reading is not None and reading - span.offset > self._opening(span):
-            found = reading - span.offset
-        if span.gap and (found is None or found < span.affected_until):
-            late = self._last_of_gap(span, before)
+        reading = self.readings.preceding(min(before, period.end) + period.offset)
+        if reading is not None and reading - period.offset > self._opening(period):
+            found = reading - period.offset
+        if period.gap and (found is None or found < period.affected_until):
+            late = self._last_of_gap(period, before)
             if late is not None and (found is None or late > found):
                 return late
         return found
 
     # The readings of a gap
 
-    def _first_of_gap(self, span: Span, after: datetime) -> datetime | None:
+    def _first_of_gap(self, period: Period, after: datetime) -> datetime | None:
         if self.rule.gap is Gap.AFTER:
-            return span.start if after < span.start and self._caught_up(span) else None
+            return period.start if after < period.start and self._caught_up(period) else None
         if self.rule.gap is Gap.SHIFT:
-            reading = self.readings.following(max(after, span.start - MICROSECOND) + span.before)
-            if reading is not None and reading - span.before < min(span.affected_until, span.end):
-                return reading - span.before
+            reading = self.readings.following(max(after, period.start - MICROSECOND) + period.before)
+            if reading is not None and reading - period.before < min(period.affected_until, period.end):
+                return reading - period.before
         return None
 
-    def _last_of_gap(self, span: Span, before: datetime) -> datetime | None:
+    def _last_of_gap(self, period: Period, before: datetime) -> datetime | None:
         if self.rule.gap is Gap.AFTER:
-            return span.start if before > span.start and self._caught_up(span) else None
+            return period.start if before > period.start and self._caught_up(period) else None
         if self.rule.gap is Gap.SHIFT:
-            reading = self.readings.preceding(min(before, span.affected_until, span.end) + span.before)
-            if reading is not None and reading - span.before >= span.start:
-                return reading - span.before
+            reading = self.readings.preceding(min(before, period.affected_until, period.end) + period.before)
+            if reading is not None and reading - period.before >= period.start:
+                return reading - period.before
         return None
 
-    def _caught_up(self, span: Span) -> bool:
-        reading = self.readings.following(span.start + span.before - MICROSECOND)
-        return span.gap < LONGEST_CAUGHT_UP and reading is not None and reading < span.start + span.offset
+    def _caught_up(self, period: Period) -> bool:
+        reading = self.readings.following(period.start + period.before - MICROSECOND)
+        return period.gap < LONGEST_CAUGHT_UP and reading is not None and reading < period.start + period.offset
 
-    def _count_gap(self, span: Span, after: datetime, until: datetime) -> int:
+    def _count_gap(self, period: Period, after: datetime, until: datetime) -> int:
         """Return how many instants in (after, until] come from the gap and are not readings themselves."""
-        if not span.gap:
+        if not period.gap:
             return 0
         if self.rule.gap is Gap.SHIFT and isinstance(self.readings, SecondReadings):
-            return self._count_shifted(self.readings, span, after, until)
+            return self._count_shifted(self.readings, period, after, until)
         total = 0
-        late = self._first_of_gap(span, after)
+        late = self._first_of_gap(period, after)
         while late is not None and late <= until:
-            if self.readings.following(late + span.offset - MICROSECOND) != late + span.offset:
+            if self.readings.following(late + period.offset - MICROSECOND) != late + period.offset:
                 total += 1
-            late = self._first_of_gap(span, late)
+            late = self._first_of_gap(period, late)
         return total
 
-    def _count_shifted(self, readings: SecondReadings, span: Span, after: datetime, until: datetime) -> int:
+    def _count_shifted(self, readings: SecondReadings, period: Period, after: datetime, until: datetime) -> int:
         """Return the same for readings that may occur every second, computed at once."""
-        gap = span.gap // SECOND
+        gap = period.gap // SECOND
         # The gap's own readings, and behind them those of the time into which it is shifted.
-        shown = readings.seconds_from(span.start + span.before, 2 * gap)
+        shown = readings.seconds_from(period.start + period.before, 2 * gap)
         late = shown & ~(shown >> gap) & ((1 << gap) - 1)
-        first = max((after - span.start) // SECOND + 1, 0)
-        end = min((until - span.start) // SECOND + 1, -((span.start - span.end) // SECOND), gap)
+        first = max((after - period.start) // SECOND + 1, 0)
+        end = min((until - period.start) // SECOND + 1, -((period.start - period.end) // SECOND), gap)
         return (late & ((1 << end) - 1)).bit_count() - (late & ((1 << first) - 1)).bit_count() if first < end else 0
 
-    # From span to span
+    # From period to period
 
-    def _search_onwards(self, after: datetime, span: Span) -> datetime | None:
+    def _search_onwards(self, after: datetime, period: Period) -> datetime | None:
         limit = horizon_after(after)
-        while (found := self._first_in(span, after)) is None:
-            after = self._leap(span)
+        while (found := self._first_in(period, after)) is None:
+            after = self._leap(period)
             if after >= limit:
                 return None
-            span = self.zone.span_at(after + MICROSECOND)
+            period = self.zone.period_at(after + MICROSECOND)
         return found if found <= limit else None
 
-    def _leap(self, span: Span) -> datetime:
-        """Return the instant after which to go on when the span has no more: its end, or far beyond it.
+    def _leap(self, period: Period) -> datetime:
+        """Return the instant after which to go on when the period has no more: its end, or far beyond it.
 
         No zone's clock that shows less than MARGIN before the next reading shows that reading, whatever its offset.
         """
-        close = span.end - MICROSECOND
-        reading = self.readings.following(close + span.offset - MARGIN)
+        close = period.end - MICROSECOND
+        reading = self.readings.following(close + period.offset - MARGIN)
         return LATEST if reading is None else max(close, reading - MARGIN)
 
-    def _leap_back(self, span: Span) -> datetime:
-        reading = self.readings.preceding(span.start + span.before + MARGIN)
-        return EARLIEST if reading is None else min(span.start, reading + MARGIN)
+    def _leap_back(self, period: Period) -> datetime:
+        reading = self.readings.preceding(period.start + period.before + MARGIN)
+        return EARLIEST if reading is None else min(period.start, reading + MARGIN)
 
 
 def first_instant_of(reading: datetime, zone: Zone) -> datetime:
     """Return the first instant at which a clock in `zone` shows the reading; a gap shifts it, as it does dates."""
     if reading >= LATEST - MARGIN:
         return LATEST
-    span = zone.span_at(max(reading - MARGIN, EARLIEST))
-    while reading - span.offset >= span.end:
-        span = zone.span_at(span.end)
-    instant = reading - span.offset
-    return instant if instant >= span.start else reading - span.before
+    period = zone.period_at(max(reading - MARGIN, EARLIEST))
+    while reading - period.offset >= period.end:
+        period = zone.period_at(period.end)
+    instant = reading - period.offset
+    return instant if instant >= period.start else reading - period.before

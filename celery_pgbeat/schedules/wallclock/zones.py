@@ -1,8 +1,8 @@
-"""Time zones as spans of constant offset.
+"""Time zones as periods of constant offset.
 
 zoneinfo returns the offset at an instant, but not the instants at which it changes; this file finds those by probing,
-once for each year of a zone, and keeps them. Inside a span, readings and instants differ by a constant, so searching is
-fast and counting is exact.
+once for each year of a zone, and keeps them. Inside a period, readings and instants differ by a constant, so searching
+is fast and counting is exact.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ PROBE = timedelta(days=3)
 LEAD = timedelta(days=3)  # a year's list begins this early, so that repeated time over New Year is seen whole
 
 
-class Span:
+class Period:
     """A period during which the offset of a zone stays the same.
 
     Attributes:
         start, end: instants; `end` is the first one that is outside.
         offset: reading minus instant, here.
-        before: the same just before `start`. Equal to `offset` where the span was cut at New Year.
+        before: the same just before `start`. Equal to `offset` where the period was cut at New Year.
         gap: how much wall time `start` leaps over; zero if none.
-        repeats_until: the first instant whose reading the span before has not shown already.
+        repeats_until: the first instant whose reading the period before has not shown already.
         affected_until: the first instant that the change at `start` does not affect any more.
     """
 
@@ -53,39 +53,39 @@ class Span:
 
 
 class Zone:
-    """An IANA time zone: the span of an instant."""
+    """An IANA time zone: the period of an instant."""
 
     __slots__ = ("_info", "_recent", "_years", "name")
 
     def __init__(self, name: str, info: ZoneInfo) -> None:
         self.name = name
         self._info = info
-        self._years: dict[int, tuple[Span, ...]] = {}
+        self._years: dict[int, tuple[Period, ...]] = {}
         fixed = info.utcoffset(None)
-        # Most calls are about the span of the last call.
-        self._recent = Span(EARLIEST, EARLIEST if fixed is None else LATEST, fixed or NONE, fixed or NONE)
+        # Most calls are about the period of the last call.
+        self._recent = Period(EARLIEST, EARLIEST if fixed is None else LATEST, fixed or NONE, fixed or NONE)
 
-    def span_at(self, instant: datetime) -> Span:
-        """Return the span that holds the instant (which lies between EARLIEST and LATEST)."""
-        span = self._recent
-        if span.start <= instant < span.end:
-            return span
-        spans = self._years.get(instant.year) or self._survey(instant.year)
-        for span in spans:
-            if instant < span.end:
-                self._recent = span
-                return span
-        return spans[-1]
+    def period_at(self, instant: datetime) -> Period:
+        """Return the period that holds the instant (which lies between EARLIEST and LATEST)."""
+        period = self._recent
+        if period.start <= instant < period.end:
+            return period
+        periods = self._years.get(instant.year) or self._survey(instant.year)
+        for period in periods:
+            if instant < period.end:
+                self._recent = period
+                return period
+        return periods[-1]
 
     def offset_at(self, instant: datetime) -> timedelta:
         """Return what a wall clock adds to the instant."""
-        return self.span_at(instant).offset
+        return self.period_at(instant).offset
 
-    def _survey(self, year: int) -> tuple[Span, ...]:
+    def _survey(self, year: int) -> tuple[Period, ...]:
         begin = max(datetime(year, 1, 1, tzinfo=UTC) - LEAD, EARLIEST)
         finish = min(datetime(year + 1, 1, 1, tzinfo=UTC), LATEST)
         before = offset = self._probe(begin)
-        spans = []
+        periods = []
         start = probed = begin
         while probed < finish:
             ahead = min(probed + PROBE, finish)
@@ -93,11 +93,11 @@ class Zone:
                 change = self._first_change(probed, ahead)
                 if change == finish:  # the next year's list has it
                     break
-                spans.append(Span(start, change, before, offset))
+                periods.append(Period(start, change, before, offset))
                 before, offset, start = offset, self._probe(change), change
             probed = ahead
-        spans.append(Span(start, finish, before, offset))
-        self._years[year] = tuple(spans)
+        periods.append(Period(start, finish, before, offset))
+        self._years[year] = tuple(periods)
         return self._years[year]
 
     def _first_change(self, low: datetime, high: datetime) -> datetime:

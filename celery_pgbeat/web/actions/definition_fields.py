@@ -85,7 +85,7 @@ def typed_changes(form: Form, row: Mapping[str, Any], now: datetime, without: Co
     Args:
         form: as it was sent. A field that it does not have changes nothing.
         row: as it is now.
-        now: from which a span such as `2d` counts.
+        now: from which a duration such as `2d` counts.
         without: columns that are not changed here.
 
     Raises:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from markupsafe import Markup
 
 from celery_pgbeat.web.charts import Bar, bars
-from celery_pgbeat.web.words import in_full, span
+from celery_pgbeat.web.words import duration, in_full
 
 MINUTE = timedelta(minutes=1)
 MINUTES, SAMPLE = 60, 300  # of a chart, and the jobs that are read of each minute
@@ -53,15 +53,16 @@ def _waits(minutes: Sequence[Row]) -> Chart:
     drawn = [
         Bar(
             None if wait is None else wait.total_seconds(),
-            f"{_begin(minute)}: 95 % within {span(wait)}",
+            f"{_begin(minute)}: 95 % within {duration(wait)}",
             "ok",
         )
         for wait, minute in zip(worst, minutes, strict=True)
     ]
     known = [wait for wait in worst if wait is not None]
-    latest = span(known[-1]) if known else "–"
+    latest = duration(known[-1]) if known else "–"
     finding = (
-        f"From the decision to the start, 95 % of the jobs: {latest} at last, at most {span(max(known))} in the hour"
+        f"From the decision to the start, 95 % of the jobs: {latest} at last, at most {duration(max(known))} in the "
+        "hour"
         if known
         else "No job started in the last hour"
     )

@@ -25,7 +25,7 @@ from celery_pgbeat.web.page import Page, Query
 from celery_pgbeat.web.pages.definition import SENSITIVE, call_in_words, runs_in_words, settings_of
 from celery_pgbeat.web.pages.jobs import Run, runs_of
 from celery_pgbeat.web.reading import Reader
-from celery_pgbeat.web.words import MARKS, in_full, span
+from celery_pgbeat.web.words import MARKS, duration, in_full
 
 NEXT = 10  # occurrences that are shown
 JOBS = 60  # runs in the chart and the first page of jobs
@@ -139,7 +139,7 @@ def _chart(runs: Sequence[Run]) -> Markup | None:
         says = f"{in_full(run.job.scheduled_for)}: {run.job.state}"
         value = 0.0 if run.took is None else run.took.total_seconds()
         kind = MARKS.get(run.job.state, ("idle", ""))[0]
-        drawn.append(Bar(value, f"{says}, {span(run.took)}" if run.took else says, kind))
+        drawn.append(Bar(value, f"{says}, {duration(run.took)}" if run.took else says, kind))
     times = sorted(run.took for run in runs if run.took is not None)
-    middle, longest = span(times[len(times) // 2]), span(times[-1])
+    middle, longest = duration(times[len(times) // 2]), duration(times[-1])
     return bars(drawn, f"The latest {len(runs)} jobs: the middle one took {middle}, the longest {longest}")

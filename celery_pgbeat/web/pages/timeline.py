@@ -15,13 +15,13 @@ from celery_pgbeat.errors import InvalidSchedule, MissingExtra, UnknownTimezone
 from celery_pgbeat.web.charts import Bar, Mark, bars, lane
 from celery_pgbeat.web.page import Page, Query
 from celery_pgbeat.web.reading import Reader
-from celery_pgbeat.web.words import MARKS, in_full, number, span
+from celery_pgbeat.web.words import MARKS, duration, in_full, number
 
 ROWS = 30  # lanes of one page
 MOST_NAMES = 1_000_000  # that a search looks at, as in the list of tasks
 MOST_MARKS, MOST_RUNS = 300, 60  # of one lane: jobs, and runs that are planned
 MOST_PLANNED = 200_000  # tasks whose next run is counted
-SPANS: Mapping[str, timedelta] = {hours: timedelta(hours=int(hours)) for hours in ("1", "6", "24")}
+EACH_WAY: Mapping[str, timedelta] = {hours: timedelta(hours=int(hours)) for hours in ("1", "6", "24")}
 BINS = 96  # bars of the load
 CROWDED, TIMES = 5, 3  # minutes that are named, and how many times the usual load they have
 Row = Mapping[str, Any]
@@ -50,16 +50,16 @@ def read_timeline(reader: Reader, query: Query) -> Page:
     """Read the lanes of some tasks, and the load that all of them plan."""
     queries = reader.queries
     now = queries.clock()
-    hours = query.choice("hours", SPANS) or "24"
+    hours = query.choice("hours", EACH_WAY) or "24"
     words, group, after = query.text("q"), query.text("group"), query.name("after")
     rows = queries.look_through(limit=ROWS + 1, most=MOST_NAMES, after=after, words=words, group_name=group)
     names = [row["name"] for row in rows[:ROWS]]
     done: dict[str, list[Row]] = {name: [] for name in names}
-    for job in queries.lanes(names, now - SPANS[hours], MOST_MARKS):
+    for job in queries.lanes(names, now - EACH_WAY[hours], MOST_MARKS):
         done[job["name"]].append(job)
-    until = now + SPANS[hours]
+    until = now + EACH_WAY[hours]
     lanes = [
-        _lane(row["name"], done[row["name"]], _planned(reader, row, until), now, SPANS[hours]) for row in rows[:ROWS]
+        _lane(row["name"], done[row["name"]], _planned(reader, row, until), now, EACH_WAY[hours]) for row in rows[:ROWS]
     ]
     minutes = queries.planned_minutes(until, MOST_PLANNED)
     return Page(
@@ -70,13 +70,13 @@ def read_timeline(reader: Reader, query: Query) -> Page:
             "lanes": lanes,
             "more": names[-1] if len(rows) > ROWS else None,
             "hours": hours,
-            "spans": tuple(SPANS),
+            "each_way": tuple(EACH_WAY),
             "words": words,
             "group": group,
             "after": after,
-            "since": now - SPANS[hours],
+            "since": now - EACH_WAY[hours],
             "until": until,
-            "load": _load(minutes, now, SPANS[hours]),
+            "load": _load(minutes, now, EACH_WAY[hours]),
             "crowded": crowded(minutes, now),
         },
     )
@@ -100,7 +100,7 @@ def _lane(name: str, jobs: Sequence[Row], runs: Sequence[Upcoming], now: datetim
     for job in jobs:
         begin = job["started_at"] or job["created_at"]
         end = job["finished_at"] or (now if job["started_at"] else begin)
-        words = [job["state"], job["reason"], span(end - begin) if job["started_at"] else None]
+        words = [job["state"], job["reason"], duration(end - begin) if job["started_at"] else None]
         says = f"{in_full(job['scheduled_for'])}: {', '.join(filter(None, words))}"
         marks.append(Mark(place(begin), place(max(begin, end)), MARKS.get(job["state"], ("idle", ""))[0], says))
     marks += [

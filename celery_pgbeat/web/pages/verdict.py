@@ -8,7 +8,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from celery_pgbeat.web.pages.overdue import MANY
-from celery_pgbeat.web.words import number, span
+from celery_pgbeat.web.words import duration, number
 
 if TYPE_CHECKING:
     from celery_pgbeat.web.pages.now import Now
@@ -52,7 +52,7 @@ def _overdue(it: Now) -> Verdict | None:
     if not late:
         return None
     worst = max((row["late_by"] for row in it.overdue), default=timedelta(0))
-    return Verdict("bad", f"{_many(late, 'run')} overdue.", f"The worst by {span(worst)}. {_alive(it)}", "problems")
+    return Verdict("bad", f"{_many(late, 'run')} overdue.", f"The worst by {duration(worst)}. {_alive(it)}", "problems")
 
 
 def _silent_beat(it: Now) -> Verdict | None:

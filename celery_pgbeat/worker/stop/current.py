@@ -10,7 +10,7 @@ from uuid import UUID
 from celery import current_task
 
 from celery_pgbeat.declare import app_timezone, define
-from celery_pgbeat.declare.span import read_span
+from celery_pgbeat.declare.duration import read_duration
 from celery_pgbeat.errors import InvalidPeriodicTask, NotInAJob, UnknownPeriodicTask
 from celery_pgbeat.worker.start.admission import admission_of
 from celery_pgbeat.worker.stop.running import Running
@@ -95,7 +95,7 @@ class CurrentJob:
             until: an aware datetime; or a time from now, by the database's clock: a timedelta, seconds, `1h30m`.
 
         Raises:
-            InvalidPeriodicTask: `until` is a naive datetime, or neither an instant nor a span.
+            InvalidPeriodicTask: `until` is a naive datetime, or neither an instant nor a duration.
             DatabaseUnavailable: Postgres is out of reach.
 
         Example:
@@ -103,7 +103,7 @@ class CurrentJob:
         """
         by = f"job {self.job}"
         if not isinstance(until, datetime):
-            self._run("snooze", until=None, seconds=read_span("until", until).total_seconds(), by=by)
+            self._run("snooze", until=None, seconds=read_duration("until", until).total_seconds(), by=by)
         elif until.tzinfo is not None:
             self._run("snooze", until=until, seconds=None, by=by)
         else:

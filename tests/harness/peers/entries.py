@@ -62,7 +62,7 @@ def _crontab(draw: random.Random) -> tuple[str, ...]:
     def some(low: int, high: int, most: int) -> str:
         return ",".join(map(str, sorted(draw.sample(range(low, high + 1), draw.randint(1, most)))))
 
-    def span(low: int, high: int) -> str:
+    def bounds(low: int, high: int) -> str:
         begin, end = sorted(draw.sample(range(low, high + 1), 2))
         return f"{begin}-{end}"
 
@@ -70,9 +70,9 @@ def _crontab(draw: random.Random) -> tuple[str, ...]:
     steps = f"*/{draw.choice((10, 15, 20, 25, 30, 45))}", f"{draw.randint(0, 30)}-59/15"
     minute = draw.choice((some(0, 59, 4), *steps))
     steps = f"*/{draw.randint(2, 9)}", f"{draw.randint(0, 9)}-23/2"
-    hour = draw.choice((some(0, 23, 4), "*", "2", "1-3", span(0, 23), *steps))
-    day = draw.choice(("*", "*", "*", some(1, 31, 9), span(1, 31), f"*/{draw.randint(2, 5)}"))
-    month = draw.choice(("*", "*", "*", "*", "3,10", f"*/{draw.randint(2, 3)}", span(1, 12)))
+    hour = draw.choice((some(0, 23, 4), "*", "2", "1-3", bounds(0, 23), *steps))
+    day = draw.choice(("*", "*", "*", some(1, 31, 9), bounds(1, 31), f"*/{draw.randint(2, 5)}"))
+    month = draw.choice(("*", "*", "*", "*", "3,10", f"*/{draw.randint(2, 3)}", bounds(1, 12)))
     weekday = draw.choice(
         ("*", "*", "*", "sun", f"{WEEKDAYS[first]}-{WEEKDAYS[last]}", ",".join(draw.sample(WEEKDAYS, 3)))
     )

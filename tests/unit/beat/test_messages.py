@@ -61,7 +61,7 @@ def test_making_a_message_leaves_the_stored_options_as_they_were() -> None:
     assert stored == {"headers": {"tenant": "x"}, "expires": 60}
 
 
-def test_spans_become_instants_by_the_databases_clock() -> None:
+def test_durations_become_instants_by_the_databases_clock() -> None:
     options = options_of(job(options={"expires": 60, "countdown": 5}), NOON)
 
     assert (NOON + timedelta(seconds=60), NOON + timedelta(seconds=5)) == (options["expires"], options["eta"])

@@ -22,17 +22,21 @@ def hourly(since: datetime, until: datetime, mode: str = "missing", **columns: A
 
 
 def step(
-    span: BackfillRange, reached: datetime | None = None, history: History = NOTHING, room: int = 100, left: Any = None
+    chosen: BackfillRange,
+    reached: datetime | None = None,
+    history: History = NOTHING,
+    room: int = 100,
+    left: Any = None,
 ) -> BackfillStep:
-    return span.step(reached, history, room, left)
+    return chosen.step(reached, history, room, left)
 
 
-def steps(span: BackfillRange, history: History, room: int) -> tuple[list[datetime], int, int]:
+def steps(chosen: BackfillRange, history: History, room: int) -> tuple[list[datetime], int, int]:
     """Make all steps; return what went out, how many were passed over, and how many steps it took."""
     out: list[datetime] = []
     passed, made, reached = 0, 0, None
     while True:
-        one = step(span, reached, history, room)
+        one = step(chosen, reached, history, room)
         out += one.jobs
         passed, made, reached = passed + one.skipped, made + 1, one.reached
         if one.next_at is None:
@@ -40,10 +44,10 @@ def steps(span: BackfillRange, history: History, room: int) -> tuple[list[dateti
 
 
 def test_both_ends_belong_to_the_range() -> None:
-    span = hourly(at("10:00"), at("12:00"))
+    chosen = hourly(at("10:00"), at("12:00"))
 
-    assert 3 == span.count()
-    assert BackfillStep((at("10:00"), at("11:00"), at("12:00")), at("12:00"), 0, None) == step(span)
+    assert 3 == chosen.count()
+    assert BackfillStep((at("10:00"), at("11:00"), at("12:00")), at("12:00"), 0, None) == step(chosen)
     assert (at("11:00"),) == step(hourly(at("10:00:01"), at("11:59"))).jobs
     assert () == step(hourly(at("10:01"), at("10:59"))).jobs
 
@@ -64,9 +68,9 @@ def test_time_before_the_row_was_planned_counts() -> None:
 
 
 def test_an_interval_has_no_occurrence_before_its_grid_begins() -> None:
-    span = hourly(NEW_YEAR - HOUR, NEW_YEAR + HOUR, schedule="every 30m")
+    chosen = hourly(NEW_YEAR - HOUR, NEW_YEAR + HOUR, schedule="every 30m")
 
-    assert (NEW_YEAR, NEW_YEAR + HOUR / 2, NEW_YEAR + HOUR) == step(span).jobs
+    assert (NEW_YEAR, NEW_YEAR + HOUR / 2, NEW_YEAR + HOUR) == step(chosen).jobs
 
 
 def test_jitter_and_blackout_windows_do_not_apply() -> None:
@@ -85,14 +89,14 @@ def test_a_night_on_which_the_clocks_change_is_filled_as_it_was_run() -> None:
 
 
 def test_no_more_go_out_than_there_is_room_for_and_the_next_step_goes_on() -> None:
-    span = hourly(at("00:00"), at("09:00"), "all")
+    chosen = hourly(at("00:00"), at("09:00"), "all")
 
-    first = step(span, room=4)
-    second = step(span, first.reached, room=4)
+    first = step(chosen, room=4)
+    second = step(chosen, first.reached, room=4)
 
     assert [0, 1, 2, 3] == [one.hour for one in first.jobs]
     assert at("04:00") == first.next_at == second.jobs[0]
-    assert ([one + timedelta(0) for one in step(span, room=10).jobs], 0, 3) == steps(span, NOTHING, 4)
+    assert ([one + timedelta(0) for one in step(chosen, room=10).jobs], 0, 3) == steps(chosen, NOTHING, 4)
 
 
 @pytest.mark.parametrize("room", [1, 3, 100])
@@ -109,13 +113,13 @@ def test_each_mode_sends_its_occurrences_and_counts_the_others(room: int) -> Non
 
 
 def test_nothing_is_decided_beyond_the_end_of_the_history() -> None:
-    span = hourly(at("00:00"), at("09:00"), "failed")
+    chosen = hourly(at("00:00"), at("09:00"), "failed")
     known = History({at("01:00"): False, at("03:00"): True}, until=at("03:00"))
 
-    one = step(span, history=known)
+    one = step(chosen, history=known)
 
     assert BackfillStep((at("03:00"),), at("03:00"), 3, at("04:00")) == one
-    assert BackfillStep((), at("05:30"), 2, at("06:00")) == step(span, one.reached, History({}, until=at("05:30")))
+    assert BackfillStep((), at("05:30"), 2, at("06:00")) == step(chosen, one.reached, History({}, until=at("05:30")))
 
 
 def test_a_history_of_another_schedule_is_left_behind() -> None:
@@ -128,46 +132,46 @@ def test_a_history_of_another_schedule_is_left_behind() -> None:
 
 
 def test_occurrences_that_a_due_row_has_still_to_decide_wait() -> None:
-    span = hourly(at("00:00"), at("05:00"))
+    chosen = hourly(at("00:00"), at("05:00"))
 
-    one = step(span, left=at("03:00"))
-    waiting = step(span, one.reached, left=at("03:00"))
+    one = step(chosen, left=at("03:00"))
+    waiting = step(chosen, one.reached, left=at("03:00"))
 
     assert [0, 1, 2] == [occurrence.hour for occurrence in one.jobs]
     assert ((), 0, at("03:00")) == (waiting.jobs, waiting.skipped, waiting.next_at)
-    assert [3, 4, 5] == [occurrence.hour for occurrence in step(span, waiting.reached).jobs]
+    assert [3, 4, 5] == [occurrence.hour for occurrence in step(chosen, waiting.reached).jobs]
 
 
 def test_counting_gives_the_same_as_deciding() -> None:
     history = History({at("01:00"): False, at("03:00"): True, at("03:30"): True, at("08:00"): True})
     for mode in ("missing", "failed", "all"):
-        span = hourly(at("00:00"), at("09:00"), mode)
-        out, _, _ = steps(span, history, 100)
-        assert len(out) == span.count_wanted(span.begin, history, span.end)
-        assert 0 == span.count_wanted(at("09:00"), history, span.end)
+        chosen = hourly(at("00:00"), at("09:00"), mode)
+        out, _, _ = steps(chosen, history, 100)
+        assert len(out) == chosen.count_wanted(chosen.begin, history, chosen.end)
+        assert 0 == chosen.count_wanted(at("09:00"), history, chosen.end)
 
 
 def test_fifty_years_of_seconds_without_a_failure_take_one_step() -> None:
     since = NEW_YEAR - timedelta(days=18_262)
-    span = hourly(since, NEW_YEAR, "failed", schedule="* * * * * *")
+    chosen = hourly(since, NEW_YEAR, "failed", schedule="* * * * * *")
     began = time.process_time()
 
-    one = step(span)
+    one = step(chosen)
 
-    assert (None, span.count()) == (one.next_at, one.skipped)
+    assert (None, chosen.count()) == (one.next_at, one.skipped)
     assert one.skipped == 18_262 * 86_400 + 1
     assert time.process_time() - began < 1.0
 
 
 def test_ids_are_the_same_for_one_backfill_and_other_ones_for_the_next() -> None:
-    span = hourly(at("00:00"), at("05:00"))
+    chosen = hourly(at("00:00"), at("05:00"))
     first, second = uuid.UUID(int=1), uuid.UUID(int=2)
 
-    assert span.job_id(first, at("01:00")) == span.job_id(first, at("01:00").astimezone(timezone(HOUR)))
+    assert chosen.job_id(first, at("01:00")) == chosen.job_id(first, at("01:00").astimezone(timezone(HOUR)))
     ids = {
-        span.job_id(first, at("01:00")),
-        span.job_id(first, at("02:00")),
-        span.job_id(second, at("01:00")),
+        chosen.job_id(first, at("01:00")),
+        chosen.job_id(first, at("02:00")),
+        chosen.job_id(second, at("01:00")),
         job_id("a", NEW_YEAR, at("01:00")),
     }
     assert 4 == len(ids)

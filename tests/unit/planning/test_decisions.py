@@ -80,9 +80,11 @@ def test_a_schedule_below_the_minimum_is_refused_naming_the_setting(text: str, m
 
 
 def test_a_message_may_wait_twice_the_gap_to_the_next_run_within_bounds() -> None:
-    spans = [plan(definition(schedule=text), RULES).pickup_deadline for text in ("every 1s", "every 1h", "0 0 1 * *")]
+    durations = [
+        plan(definition(schedule=text), RULES).pickup_deadline for text in ("every 1s", "every 1h", "0 0 1 * *")
+    ]
 
-    assert [timedelta(minutes=15), timedelta(hours=2), timedelta(days=1)] == spans
+    assert [timedelta(minutes=15), timedelta(hours=2), timedelta(days=1)] == durations
 
 
 def test_on_time_the_occurrence_is_decided_by_itself() -> None:

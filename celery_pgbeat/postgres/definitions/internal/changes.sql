@@ -33,10 +33,10 @@ language sql stable
 set search_path = pg_catalog, pg_temp
 as $$ select {schema}.said_of_change('pgbeat.reason', 1000) $$;
 
--- A span in seconds, as records of definitions have it.
-create or replace function {schema}.in_seconds(span interval) returns numeric
+-- A duration in seconds, as records of definitions have it.
+create or replace function {schema}.in_seconds(duration interval) returns numeric
 language sql immutable parallel safe
-as $$ select trim_scale({schema}.microseconds(span) / 1000000.0) $$;
+as $$ select trim_scale({schema}.microseconds(duration) / 1000000.0) $$;
 
 -- An instant in ISO 8601, in UTC.
 create or replace function {schema}.in_iso(instant timestamptz) returns text

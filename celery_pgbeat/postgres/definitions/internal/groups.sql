@@ -57,13 +57,13 @@ $$;
 create or replace function {schema}.rate_interval_of(rate_limit text) returns interval
 language sql immutable parallel safe
 as $$
-    select span
+    select duration
     from (
         select make_interval(secs => case found[2] when 'm' then 60 when 'h' then 3600 else 1 end
-                                     / nullif(found[1]::float8, 0)) as span
+                                     / nullif(found[1]::float8, 0)) as duration
         from regexp_matches(rate_limit, '^ *([0-9]{1,9}(?:[.][0-9]{1,9})?) *(?:/ *([smh]))? *$') as found
     ) as read
-    where span > interval '0' and span <= interval '366 days'
+    where duration > interval '0' and duration <= interval '366 days'
 $$;
 
 -- From where on the jobs of a group are counted under its rate limit. What was not used is kept for a tenth of a

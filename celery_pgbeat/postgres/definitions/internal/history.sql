@@ -148,16 +148,16 @@ end
 $$;
 
 -- For how long something is kept, in days of 24 hours. No caller may have it deleted earlier than the settings allow: a
--- span that is negative, or that has months against days and so is longer than it compares, would delete all.
-create or replace function {schema}.kept_for(what text, span interval) returns interval
+-- duration that is negative, or that has months against days and so is longer than it compares, would delete all.
+create or replace function {schema}.kept_for(what text, duration interval) returns interval
 language plpgsql immutable parallel safe
 set search_path = pg_catalog, pg_temp
 as $$
 begin
-    if (span between interval '1 day' and interval '36500 days') is not true then
+    if (duration between interval '1 day' and interval '36500 days') is not true then
         raise exception using errcode = 'invalid_parameter_value',
-            message = format('%s is %s, not 1 day to 36500 days', what, coalesce(span::text, 'null'));
+            message = format('%s is %s, not 1 day to 36500 days', what, coalesce(duration::text, 'null'));
     end if;
-    return {schema}.microseconds(span) * interval '1 microsecond';
+    return {schema}.microseconds(duration) * interval '1 microsecond';
 end
 $$;

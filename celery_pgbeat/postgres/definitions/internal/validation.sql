@@ -10,19 +10,20 @@ as $$
     end
 $$;
 
--- Why a span of time is out of its column's range; NULL where it is not. In days, for to Postgres a year has 360 of
+-- Why a duration is out of its column's range; NULL where it is not. In days, for to Postgres a year has 360 of
 -- them.
-create or replace function {schema}.not_a_span(field text, span interval, may_be_nothing boolean, longest_days int)
-returns text
+create or replace function {schema}.not_a_duration(
+    field text, duration interval, may_be_nothing boolean, longest_days int
+) returns text
 language sql stable parallel safe
 as $$
     select case
-        when may_be_nothing and span < interval '0' then
-            format('%s is %s; it must be at least 0', field, span)
-        when not may_be_nothing and span <= interval '0' then
-            format('%s is %s; it must be more than 0', field, span)
-        when span > longest_days * interval '1 day' then
-            format('%s is %s; it must be at most %s days', field, span, longest_days)
+        when may_be_nothing and duration < interval '0' then
+            format('%s is %s; it must be at least 0', field, duration)
+        when not may_be_nothing and duration <= interval '0' then
+            format('%s is %s; it must be more than 0', field, duration)
+        when duration > longest_days * interval '1 day' then
+            format('%s is %s; it must be at most %s days', field, duration, longest_days)
     end
 $$;
 

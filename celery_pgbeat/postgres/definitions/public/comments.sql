@@ -89,7 +89,7 @@ comment on column {schema}.change.action is
 comment on column {schema}.change.revision is 'The revision of the periodic task after it, or when it was removed.';
 comment on column {schema}.change.columns is 'The columns that differ, also arguments; NULL for a new or removed row.';
 comment on column {schema}.change.before is
-    'The old values of the columns that differ, spans in seconds; of a removed row all that are not NULL. Without args, kwargs and options.';
+    'The old values of the columns that differ, durations in seconds; of a removed row all that are not NULL. Without args, kwargs and options.';
 comment on column {schema}.change.after is
     'The new values; of a new row all that are not NULL. Of a job or a backfill, what is known of it.';
 comment on column {schema}.change.arguments_before is

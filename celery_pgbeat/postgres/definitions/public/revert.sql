@@ -32,7 +32,7 @@ begin
         wanted := jsonb_populate_record(stored, target.definition || (
             select coalesce(jsonb_object_agg(key, make_interval(secs => value::float8)), '{}')
             from jsonb_each_text(target.definition)
-            where value is not null and key in ({span_columns})));
+            where value is not null and key in ({duration_columns})));
         perform set_config('pgbeat.reason', left(word || coalesce(': ' || nullif(given_reason, ''), ''), 1000), true);
         if stored.name is not null then
             update {schema}.periodic_task as task

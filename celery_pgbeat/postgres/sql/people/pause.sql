@@ -1,4 +1,4 @@
--- Pause a periodic task, until a time, for a span of seconds, or until a person resumes it.
+-- Pause a periodic task, until a time, for a number of seconds, or until a person resumes it.
 select {task_columns}
 from {schema}.pause(
     %(name)s, %(reason)s::text,

@@ -1,4 +1,4 @@
--- Pause periodic tasks, until a time, for a span of seconds, or until they are resumed; returns the names of those
+-- Pause periodic tasks, until a time, for a number of seconds, or until they are resumed; returns the names of those
 -- that existed.
 --
 -- All or none. In name order, as everywhere where many rows are written. It waits for a row that another transaction

@@ -1,4 +1,4 @@
--- Pause a periodic task until a time, or for a span, because its own job asks for it.
+-- Pause a periodic task until a time, or for a duration, because its own job asks for it.
 --
 -- It never shortens another pause, nor gives an end to one that has none.
 update {schema}.periodic_task as task

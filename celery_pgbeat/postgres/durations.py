@@ -1,4 +1,4 @@
-"""Spans of time between Python and Postgres.
+"""Durations between Python and Postgres.
 
 Postgres returns them as whole microseconds, in columns whose names end so.
 
@@ -13,28 +13,30 @@ from datetime import timedelta
 from typing import Any
 
 UNIT = "_microseconds"  # the end of such a column's name
-MOST_SECONDS = 2**31 - 1  # the longest span that Postgres 13 and 14 read from a number without a unit
+MOST_SECONDS = 2**31 - 1  # the longest duration that Postgres 13 and 14 read from a number without a unit
 
 
-def span_of(microseconds: int | None) -> timedelta | None:
-    """Return the span of such a column."""
+def duration_of(microseconds: int | None) -> timedelta | None:
+    """Return the duration of such a column."""
     return None if microseconds is None else timedelta(microseconds=microseconds)
 
 
-def with_spans(columns: Iterable[tuple[str, Any]]) -> dict[str, Any]:
-    """Return a row by column, its spans as timedelta under their own names.
+def with_durations(columns: Iterable[tuple[str, Any]]) -> dict[str, Any]:
+    """Return a row by column, its durations as timedelta under their own names.
 
     Example:
-        >>> with_spans([("name", "nightly"), ("jitter_microseconds", 1_500_000), ("min_gap_microseconds", None)])
+        >>> with_durations([("name", "nightly"), ("jitter_microseconds", 1_500_000), ("min_gap_microseconds", None)])
         {'name': 'nightly', 'jitter': datetime.timedelta(seconds=1, microseconds=500000), 'min_gap': None}
     """
-    return {column.removesuffix(UNIT): span_of(value) if column.endswith(UNIT) else value for column, value in columns}
+    return {
+        column.removesuffix(UNIT): duration_of(value) if column.endswith(UNIT) else value for column, value in columns
+    }
 
 
 def as_written(record: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a record of JSON values, its spans in seconds, in a form that every version of Postgres reads.
+    """Return a record of JSON values, its durations in seconds, in a form that every version of Postgres reads.
 
-    A `catchup_window` may be longer than 68 years, the only span that may.
+    A `catchup_window` may be longer than 68 years, the only duration that may.
 
     Example:
         >>> as_written({"name": "nightly", "catchup_window": 3_110_400_000.0})

@@ -1,4 +1,4 @@
-"""Spans of time as people write them: a timedelta, a number of seconds, `1h30m`."""
+"""Durations as people write them: a timedelta, a number of seconds, `1h30m`."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from celery_pgbeat.texts.safe_text import in_short
 WAYS = "use a timedelta, a number of seconds, or text such as '30m' or '1h30m'"
 
 
-def read_span(field: str, value: Any) -> timedelta:
-    """Return a span, of any sign.
+def read_duration(field: str, value: Any) -> timedelta:
+    """Return a duration, of any sign.
 
     Raises:
-        InvalidPeriodicTask: it is not a span; names the field and the value.
+        InvalidPeriodicTask: it is not a duration; names the field and the value.
     """
     if isinstance(value, timedelta):
         return value

@@ -1,4 +1,4 @@
-"""Zones as spans of constant offset: found by probing, so compared with what zoneinfo says day by day."""
+"""Zones as periods of constant offset: found by probing, so compared with what zoneinfo says day by day."""
 
 from __future__ import annotations
 
@@ -54,11 +54,11 @@ def test_every_change_of_every_zone_is_found(names):
         known = [instant for instant in changes(name) if 1970 <= instant.year < 2037]
         zone, info = zone_named(name), zoneinfo.ZoneInfo(name)
         for instant in known:
-            span = zone.span_at(instant)
-            assert span.start == instant, name
-            assert span.offset == instant.astimezone(info).utcoffset()
-            assert span.before == (instant - timedelta(seconds=1)).astimezone(info).utcoffset()
-            assert span.before == zone.offset_at(instant - timedelta(seconds=1))
+            period = zone.period_at(instant)
+            assert period.start == instant, name
+            assert period.offset == instant.astimezone(info).utcoffset()
+            assert period.before == (instant - timedelta(seconds=1)).astimezone(info).utcoffset()
+            assert period.before == zone.offset_at(instant - timedelta(seconds=1))
 
 
 def test_no_two_changes_lie_closer_together_than_a_probe():
@@ -67,12 +67,12 @@ def test_no_two_changes_lie_closer_together_than_a_probe():
     assert closest > PROBE
 
 
-def test_spans_tile_the_time_without_a_hole():
+def test_periods_tile_the_time_without_a_hole():
     zone, instant = zone_named("Africa/Casablanca"), datetime(2019, 6, 1, tzinfo=UTC)
     while instant.year < 2032:
-        span = zone.span_at(instant)
-        assert span.start <= instant < span.end
-        instant = span.end
+        period = zone.period_at(instant)
+        assert period.start <= instant < period.end
+        instant = period.end
 
 
 @pytest.mark.parametrize(
