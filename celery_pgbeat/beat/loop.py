@@ -247,7 +247,7 @@ class BeatLoop:
         beat, delivered = self._beat, True
         try:
             if beat is not None:
-                delivered = beat.delivery.finish(DELIVERY_ENDS_WITHIN)
+                delivered = beat.delivery.drain(DELIVERY_ENDS_WITHIN)
                 try:
                     beat.janitor.stop()
                 finally:

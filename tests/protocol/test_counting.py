@@ -79,7 +79,7 @@ def test_a_job_whose_row_is_locked_is_counted_when_it_is_confirmed_again(
     ):
         holding.exec_driver_sql("select from pgbeat.active_job for update")
         counted.deliver(counted.jobs())
-        assert counted.beat.delivery.is_unfinished
+        assert counted.beat.delivery.has_unconfirmed
     assert 0 == counted.tally.counts()["sent"]
 
     assert counted.beat.delivery.confirm_again()

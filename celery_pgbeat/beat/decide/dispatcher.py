@@ -234,7 +234,7 @@ class Dispatcher:
         rest = self.settings.poll.total_seconds()
         is_left = work.due or work.unplanned or work.slots_to_grant or work.downstream
         is_left = is_left or work.failing or work.backfills
-        if is_left or self.submitter.has_retries or self.delivery.is_unfinished:
+        if is_left or self.submitter.has_retries or self.delivery.has_unconfirmed:
             self._stuck_pause = min(max(self._stuck_pause * 2, AGAIN), rest)
             rest = self._stuck_pause
         # While a batch waits nothing can be marked; the delivery wakes this thread when it has begun that batch.

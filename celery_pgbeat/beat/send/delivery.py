@@ -45,7 +45,7 @@ class Delivery:
         self._locked: deque[Sent] = deque()  # at whose confirm the rows were locked
 
     @property
-    def is_unfinished(self) -> bool:
+    def has_unconfirmed(self) -> bool:
         """Whether a confirm is to be tried again."""
         return bool(self._locked)
 
@@ -65,7 +65,7 @@ class Delivery:
     def check(self) -> None:
         """Raise the error of an earlier batch, if there was one."""
 
-    def finish(self, within: float) -> bool:
+    def drain(self, within: float) -> bool:
         """Deliver what waits; return whether that was done in that time."""
         del within
         return True

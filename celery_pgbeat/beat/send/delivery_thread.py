@@ -100,7 +100,7 @@ class DeliveryThread(Delivery):
         if error is not None:
             raise error
 
-    def finish(self, within: float) -> bool:
+    def drain(self, within: float) -> bool:
         """End the thread when it has delivered what waits; return whether it has ended in that time."""
         if self._thread.is_alive:
             self._batches.put(None)

@@ -83,20 +83,20 @@ class Zone:
 
     def _survey(self, year: int) -> tuple[Period, ...]:
         begin = max(datetime(year, 1, 1, tzinfo=UTC) - LEAD, EARLIEST)
-        finish = min(datetime(year + 1, 1, 1, tzinfo=UTC), LATEST)
+        end = min(datetime(year + 1, 1, 1, tzinfo=UTC), LATEST)
         before = offset = self._probe(begin)
         periods = []
         start = probed = begin
-        while probed < finish:
-            ahead = min(probed + PROBE, finish)
+        while probed < end:
+            ahead = min(probed + PROBE, end)
             if self._probe(ahead) != offset:
                 change = self._first_change(probed, ahead)
-                if change == finish:  # the next year's list has it
+                if change == end:  # the next year's list has it
                     break
                 periods.append(Period(start, change, before, offset))
                 before, offset, start = offset, self._probe(change), change
             probed = ahead
-        periods.append(Period(start, finish, before, offset))
+        periods.append(Period(start, end, before, offset))
         self._years[year] = tuple(periods)
         return self._years[year]
 

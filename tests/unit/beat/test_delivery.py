@@ -100,7 +100,7 @@ def delivery(gate: Gate, clock: Clock, stopping: threading.Event, rung: threadin
     yield line
     for _ in range(10):
         gate.open.release()
-    assert line.finish(PATIENCE)
+    assert line.drain(PATIENCE)
 
 
 def batch(send_by: datetime | None = None) -> tuple[uuid.UUID, list[OutgoingJob]]:
@@ -127,7 +127,7 @@ def test_batches_are_sent_in_order_and_each_is_confirmed(gate: Gate, delivery: D
         delivery.deliver(jobs, boottime() + PATIENCE)
         gate.open.release()
 
-    assert delivery.finish(PATIENCE)
+    assert delivery.drain(PATIENCE)
     jobs = [job for job, _ in made]
     assert [[job] for job in jobs] == steps(gate, "write")
     assert jobs == [job for step in steps(gate, "confirm") for job in step]
@@ -146,7 +146,7 @@ def test_p2_a_full_step_is_confirmed_before_the_next_one_is_written_which_is_mad
     assert [("write", first, False)] == gate.told
 
     gate.confirms.set()
-    assert delivery.finish(PATIENCE)
+    assert delivery.drain(PATIENCE)
     assert [(what, step, False) for step in (first, last) for what in ("write", "confirm")] == gate.told
 
 
@@ -170,7 +170,7 @@ def test_p2_small_batches_are_written_while_the_first_is_confirmed_up_to_one_ful
     assert [] == steps(gate, "confirm")
 
     gate.confirms.set()
-    assert delivery.finish(PATIENCE)
+    assert delivery.drain(PATIENCE)
     assert expected == steps(gate, "write")
     assert [expected[0], expected[1] + expected[2], expected[3]] == steps(gate, "confirm")
 
@@ -183,11 +183,11 @@ def test_what_is_to_be_recorded_waits_until_no_confirm_is_under_way(gate: Gate, 
         delivery.deliver(jobs, boottime() + PATIENCE)
         gate.open.release()
         assert gate.entered.acquire(timeout=PATIENCE)
-    assert not delivery.finish(0.2)
+    assert not delivery.drain(0.2)
     assert [("write", [sent], False)] == gate.told
 
     gate.confirms.set()
-    assert delivery.finish(PATIENCE)
+    assert delivery.drain(PATIENCE)
     assert [("confirm", [sent], False), ("too_late", [late], False), ("write", [], False)] == gate.told[1:]
 
 
@@ -197,7 +197,7 @@ def test_nothing_is_written_after_a_full_step_that_could_not_be_confirmed(gate: 
     delivery.deliver([job for _, (job,) in made], boottime() + PATIENCE)
     gate.open.release(2)
 
-    assert delivery.finish(PATIENCE)
+    assert delivery.drain(PATIENCE)
     assert ["write", "confirm"] == [what for what, _, _ in gate.told]
     with pytest.raises(RuntimeError, match="the database is away"):
         delivery.check()
@@ -215,7 +215,7 @@ def test_a_cycle_that_reports_a_failed_confirm_does_not_let_its_batch_go_on(gate
     gate.error = None
     gate.open.release()
 
-    assert delivery.finish(PATIENCE)
+    assert delivery.drain(PATIENCE)
     assert ["write", "confirm"] == [what for what, _, _ in gate.told]
 
 
@@ -230,10 +230,10 @@ def test_what_is_to_be_recorded_of_a_batch_is_recorded_although_the_confirm_of_a
     assert gate.confirming.acquire(timeout=PATIENCE)
     delivery.deliver(second, boottime() + 2 * PATIENCE)
     gate.open.release()
-    assert not delivery.finish(0.1)
+    assert not delivery.drain(0.1)
     gate.confirms.set()
 
-    assert delivery.finish(PATIENCE)
+    assert delivery.drain(PATIENCE)
     assert ("too_late", [late], False) in gate.told
     with pytest.raises(RuntimeError, match="the database was away"):
         delivery.check()
@@ -251,7 +251,7 @@ def test_a_job_that_becomes_too_late_while_the_step_before_is_confirmed_is_skipp
 
     clock.now = NOW + timedelta(microseconds=1)
     gate.confirms.set()
-    assert delivery.finish(PATIENCE)
+    assert delivery.drain(PATIENCE)
     late = [job for job, _ in made[BATCH:]]
     assert [("too_late", late, False), ("write", [], False)] == gate.told[2:]
 
@@ -262,7 +262,7 @@ def test_a_job_that_is_later_than_its_catchup_window_is_skipped_and_not_sent(gat
     delivery.deliver(first + second, boottime() + PATIENCE)
     gate.open.release()
 
-    assert delivery.finish(PATIENCE)
+    assert delivery.drain(PATIENCE)
     assert [("too_late", [late], False), ("write", [fresh], False), ("confirm", [fresh], False)] == gate.told
 
 
@@ -288,7 +288,7 @@ def test_there_is_no_place_while_a_batch_waits_and_the_cycles_are_woken_when_the
     delivery.deliver(batch()[1], boottime() + PATIENCE)
     gate.open.release()
     gate.open.release()
-    assert delivery.finish(PATIENCE)
+    assert delivery.drain(PATIENCE)
     assert not rung.acquire(blocking=False)  # it rings for a cycle that found no place, and for nothing else
 
 
@@ -310,7 +310,7 @@ def test_the_parts_of_one_batch_which_have_one_lease_leave_a_place_for_the_next_
 
     for _ in made:
         gate.open.release()
-    assert delivery.finish(PATIENCE)
+    assert delivery.drain(PATIENCE)
     assert [[job] for job, _ in made] == steps(gate, "write")
 
 
@@ -351,7 +351,7 @@ def test_an_error_of_a_batch_is_raised_once_in_the_next_cycle_and_the_next_batch
     with pytest.raises(RuntimeError, match="no message can be made"):
         delivery.check()
     delivery.check()
-    assert delivery.finish(PATIENCE)
+    assert delivery.drain(PATIENCE)
     assert ("confirm", [job], False) == gate.told[-1]
     assert not delivery.is_failing
 
@@ -370,7 +370,7 @@ def test_an_error_of_the_last_confirm_is_raised_in_the_next_cycle_without_anothe
     gate.error = None
     delivery.deliver(batch()[1], boottime() + PATIENCE)
     gate.open.release()
-    assert delivery.finish(PATIENCE)
+    assert delivery.drain(PATIENCE)
     assert not delivery.is_failing
 
 
@@ -385,7 +385,7 @@ def test_each_cycle_raises_one_error_and_equal_ones_are_raised_once(gate: Gate, 
     gate.raises = RuntimeError("no message can be made")
     delivery.deliver(batch()[1], boottime() + PATIENCE)
     gate.open.release()
-    assert delivery.finish(PATIENCE)
+    assert delivery.drain(PATIENCE)
 
     with pytest.raises(RuntimeError, match="the database is away"):
         delivery.check()
@@ -403,7 +403,7 @@ def test_an_unsent_job_is_given_back_and_counts_as_late_if_its_lease_is_over(
     delivery.deliver(jobs, boottime() + lease)
     gate.open.release()
 
-    assert delivery.finish(PATIENCE)
+    assert delivery.drain(PATIENCE)
     assert [("write", [job], False), ("give back", [job], late)] == gate.told
 
 
@@ -415,5 +415,5 @@ def test_the_delivery_estimates_how_many_messages_it_can_send_in_a_time(
     delivery.deliver(batch()[1] + batch()[1], 200.0)
     gate.open.release()
 
-    assert delivery.finish(PATIENCE)
+    assert delivery.drain(PATIENCE)
     assert 20.0 == delivery.most_within(5.0)

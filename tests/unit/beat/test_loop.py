@@ -41,7 +41,7 @@ class Cycles:
             raise fault
         return 0.0
 
-    def finish(self, _within: float) -> bool:
+    def drain(self, _within: float) -> bool:
         return True
 
     def check(self) -> None:
