@@ -61,7 +61,7 @@ REFUSED = {
     "* * * * * * * *": "cron has 5, 6 or 7 fields, not 8",
     "@reboot": "@reboot has no meaning here, beats come and go; use @hourly, or trigger the task",
     "@fortnightly": "'@fortnightly' is not one of @yearly, @annually, @monthly, @weekly, @daily, @midnight, @hourly, "
-    "@every <span>",
+    "@every <duration>",
     "every -20s": "an interval must be longer than 0",
     "every 0s": "an interval must be longer than 0",
     "@every 0h0m": "an interval must be longer than 0",

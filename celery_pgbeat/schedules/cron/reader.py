@@ -102,7 +102,7 @@ def _words(source: SourceText) -> list[Word]:
         )
     if nickname not in NICKNAMES:
         raise source.refuse(
-            "nickname", f"{source.body!r} is not one of {', '.join(NICKNAMES)}, @every <span>", source.at
+            "nickname", f"{source.body!r} is not one of {', '.join(NICKNAMES)}, @every <duration>", source.at
         )
     return [Word(text, source.at) for text in NICKNAMES[nickname].split()]
 

@@ -105,7 +105,7 @@ begin
                 given, '@reboot has no meaning here, beats come and go; use @hourly, or trigger the task');
         elsif lower(line collate "C") not in ({nicknames}) then
             perform {schema}.refuse(
-                given, {schema}.quoted(line) || ' is not one of {nicknames_as_text}, @every <span>');
+                given, {schema}.quoted(line) || ' is not one of {nicknames_as_text}, @every <duration>');
         end if;
         return;
     end if;
