@@ -11,10 +11,10 @@
 --   records            alert, change
 --   the schema itself  schema_version, last_author
 --
--- Every instant, duration, count and text that anybody may write is bounded. One value that a driver cannot carry, or with
--- which Postgres cannot calculate, would break every batch that its row is in. NULLs pass every check. The checks of
--- jobs are domains: Postgres reads those once in a session, the constraints of a table for each statement that writes
--- to it.
+-- Every instant, duration, count and text that anybody may write is bounded. One value that a driver cannot carry, or
+-- with which Postgres cannot calculate, would break every batch that its row is in. NULLs pass every check. The checks
+-- of jobs are domains: Postgres reads those once in a session, the constraints of a table for each statement that
+-- writes to it.
 --
 -- A table whose rows change all the time has room in its pages (fillfactor), so that the new version of a row stays
 -- beside the old one and rewrites no index entry (HOT), and is vacuumed early.
@@ -438,8 +438,8 @@ create table {schema}.active_job (
 -- A confirm writes a batch of neighbours in one statement: each needs room for its new version beside it.
 with (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.02);
 
--- The two rules: one exclusive job of each periodic task, and one job in each slot of a group. The first index also finds
--- all jobs of a periodic task, so those that are not exclusive are in it too, each as one of its own.
+-- The two rules: one exclusive job of each periodic task, and one job in each slot of a group. The first index also
+-- finds all jobs of a periodic task, so those that are not exclusive are in it too, each as one of its own.
 create unique index job_one_at_a_time on {schema}.active_job
     (periodic_task, (case when exclusive then '00000000-0000-0000-0000-000000000000' else id end));
 create unique index job_one_in_a_slot on {schema}.active_job (group_name, slot) where slot > 0;
