@@ -12,11 +12,13 @@ HOUR, DAY = 3_600, 86_400  # seconds
 ANCHOR = datetime(2026, 1, 1, tzinfo=timezone.utc)  # in the past: an interval begins with its anchor
 # A beat leaves up to `MOST_AHEAD` runs behind the next one in a row, which are used up one by one. Rows that were made
 # at different times are at different places of that: of one in `MOST_AHEAD + 1` none is left.
-LEFT = f"hashtext(name) %% {MOST_AHEAD + 1}"
-AHEAD = f"""planned_ahead = case when {LEFT} <> 0 then array(
-        select {{next_run}} + n * %s * interval '1 second' from generate_series(1, abs({LEFT})) as n) end,
-    jobs_ahead = case when {LEFT} <> 0 then array(
-        select md5(name || ({{next_run}})::text || n)::uuid from generate_series(0, abs({LEFT})) as n) end"""
+LEFT = f"abs(hashtext(name) %% {MOST_AHEAD + 1})"
+AHEAD = f"""planned_ahead = array(
+        select {{next_run}} + n * %s * interval '1 second'
+        from generate_series({LEFT} - {MOST_AHEAD}, {LEFT}) as n),
+    jobs_ahead = array(
+        select md5(name || ({{next_run}})::text || n)::uuid
+        from generate_series({LEFT} - {MOST_AHEAD}, {LEFT} - 1) as n)"""
 AS_A_BEAT = "set session_replication_role = replica"  # the row trigger would take it for a change of the definition
 
 

@@ -338,9 +338,10 @@ INTERNAL = (
     _internal("pickup_deadline", "how long a job may wait for a worker before it is sent again."),
     _internal(
         "planned_ahead",
-        "the occurrences after planned_for, as far as a beat has planned them; a mark submits such a row at once.",
+        "the occurrences that a beat has planned, planned_for among them; a mark submits such a row at once.",
     ),
-    _internal("jobs_ahead", "the ids of the last job, and of those for planned_for and planned_ahead but its last."),
+    _internal("due_ahead", "when those are due; NULL if each is due at its own instant."),
+    _internal("jobs_ahead", "the ids of their jobs, but for the last one."),
     _internal("lazy", "only beats whose code declares this row may mark it.", decides="job"),
     _internal("declared", "what code last declared, and whether its row has been withdrawn.", hidden=True),
     _internal(

@@ -160,7 +160,7 @@ def _decision(
 ) -> Decision:
     """Return the decision that sends one of the occurrences decided, or none, and records the others."""
     following = due_times.following(decided.last)
-    ahead, jobs_ahead = planned_ahead(row, due_times, following)
+    ahead = planned_ahead(row, due_times, following)
     due_at = None
     if sent is not None:
         due_at = row.next_run_at if origin == "schedule" else due_times.due_at(sent)
@@ -175,8 +175,9 @@ def _decision(
         next_run_at=None if following is None else due_times.due_at(following),
         planned_for=following,
         pickup_deadline=due_times.pickup_after(decided.last, rules),
-        planned_ahead=ahead,
-        jobs_ahead=jobs_ahead,
+        planned_ahead=ahead.occurrences,
+        due_ahead=ahead.due_ats,
+        jobs_ahead=ahead.jobs,
     )
 
 

@@ -11,6 +11,7 @@ import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from itertools import zip_longest
 
 from celery_pgbeat.errors import InvalidSchedule
 from celery_pgbeat.schedules import Schedule, Windows, parse_windows
@@ -55,11 +56,11 @@ class DueTimes:
         last = until if self.end_at is None else min(until, self.end_at)
         return 0 if self.schedule is None or last <= after else self.schedule.count(after, last)
 
-    def with_jitter(self, occurrence: datetime) -> datetime:
-        """Return the occurrence with its jitter: the same each time, and before the next occurrence."""
+    def with_jitter(self, occurrence: datetime, following: datetime | None = None) -> datetime:
+        """Return the occurrence with its jitter: the same each time, and before the next one, if that is known."""
         if not self.jitter:
             return occurrence
-        following = self.next_ignoring_bounds(occurrence)
+        following = following or self.next_ignoring_bounds(occurrence)
         widest = self.jitter if following is None else min(self.jitter, following - occurrence - MICROSECOND)
         steps = widest // MICROSECOND + 1
         digest = hashlib.sha256(f"{self.name}\0{occurrence.isoformat()}".encode()).digest()
@@ -97,6 +98,23 @@ class DueTimes:
         """Return when an occurrence is due. Under `skip` a window may cover that instant; the occurrence is skipped."""
         jittered = self.with_jitter(occurrence)
         return self.next_allowed(jittered) if self.defers else jittered
+
+    def due_ats(self, occurrences: Sequence[datetime], free_for: timedelta) -> tuple[datetime, ...]:
+        """Return when occurrences that follow one another are due, up to the first one that a window may move or drop.
+
+        That is, within this time after it is due a window covers some instant.
+        """
+        if not occurrences:
+            return ()
+        found: list[datetime] = []
+        stretch = None if self.windows is None else next(self.windows.stretches(occurrences[0]), None)
+        opens_at = None if stretch is None else stretch[0]
+        for occurrence, following in zip_longest(occurrences, occurrences[1:]):
+            due_at = self.with_jitter(occurrence, following)
+            if opens_at is not None and due_at + free_for >= opens_at:
+                return (*found, self.due_at(occurrence))
+            found.append(due_at)
+        return tuple(found)
 
     def together(self, occurrence: datetime, allowed_at: datetime) -> Skipped:
         """Return the occurrences that a window moves to this instant, or drops until then, of which this is the first.

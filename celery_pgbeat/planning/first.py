@@ -62,7 +62,8 @@ def as_it_reads_now(row: Unplanned, planned_for: datetime, due_times: DueTimes) 
     schedule = due_times.schedule
     if schedule is None:
         return planned_for
-    known = [planned_for, *(row.planned_ahead or ())[:MOST_COMPARED]]
+    later = [one for one in row.planned_ahead or () if one > planned_for]
+    known = [planned_for, *later[:MOST_COMPARED]]
     decided = row.counts_after
     if row.last_run_at is not None:
         known.append(row.last_run_at)

@@ -53,7 +53,8 @@ class AtOnce(NamedTuple):  # a beat makes thousands a second
 
     Attributes:
         tracking: that of the job: what `full` acts as, where the row has `full`.
-        next_run_at: when the job was due; that is its occurrence too.
+        next_run_at: when the job was due.
+        planned_for: its occurrence.
     """
 
     name: str
@@ -70,6 +71,7 @@ class AtOnce(NamedTuple):  # a beat makes thousands a second
     catchup_window: timedelta | None
     max_run_time: timedelta | None
     next_run_at: datetime
+    planned_for: datetime
     marked_at: datetime
     job: uuid.UUID
 
@@ -209,11 +211,12 @@ def as_marked(rows: Sequence[Any]) -> Marked:
 
 def _at_once(row: Any) -> AtOnce:
     values: list[Any] = [*_AT_ONCE(row)]
-    *_, catchup_window, max_run_time, next_run_at, marked_at, job = values
-    values[-5:] = (
+    *_, catchup_window, max_run_time, next_run_at, planned_for, marked_at, job = values
+    values[-6:] = (
         None if catchup_window is None else duration_of(catchup_window),
         None if max_run_time is None else duration_of(max_run_time),
         next_run_at if next_run_at.tzinfo is UTC else next_run_at.astimezone(UTC),
+        planned_for if planned_for.tzinfo is UTC else planned_for.astimezone(UTC),
         marked_at if marked_at.tzinfo is UTC else marked_at.astimezone(UTC),
         job if type(job) is uuid.UUID else uuid.UUID(str(job)),
     )

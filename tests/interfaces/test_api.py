@@ -52,6 +52,7 @@ HIDDEN = {
     "mark_lease",
     "pickup_deadline",
     "planned_ahead",
+    "due_ahead",
     "jobs_ahead",
     "lazy",
     "declared",

@@ -5,11 +5,11 @@ from __future__ import annotations
 import uuid
 from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import datetime, timedelta
 
 from celery_pgbeat.planning import PlanningRow
-from celery_pgbeat.planning.due_times import due_times_of
+from celery_pgbeat.planning.due_times import DueTimes, due_times_of
 from celery_pgbeat.postgres.database import Database
 from celery_pgbeat.postgres.worker_queries import Start
 from tests.model.world import GROUP, LIMIT, QUEUE, RULES
@@ -218,6 +218,8 @@ class Ledger:
         self._judge_queue(step, now, jobs)
         self._judge_after(step, jobs, tasks)
         self._judge_tasks(step, tasks, but)
+        if step == "mark":
+            self._judge_at_once(now, jobs, tasks)
         self._note(jobs)
         self.jobs, self.tasks = jobs, tasks
         self.pauses_due = {row.name for row in self._database.execute(_PAUSES_DUE)}
@@ -471,6 +473,25 @@ class Ledger:
             assert not moved or step in MOVERS, f"{step} moves a next run: {before} is now {task}"
             assert task.name not in but or before == task, f"{step}: it was not its to change: {before} is now {task}"
 
+    def _judge_at_once(self, now: datetime, jobs: Mapping[uuid.UUID, Job], tasks: Mapping[str, Task]) -> None:
+        """Check that what a mark has submitted is what was due, outside the windows, and what the next run is."""
+        for job in jobs.values():
+            if job.id in self.jobs:
+                continue
+            before, task = self.tasks[job.name], tasks[job.name]
+            assert (before.planned_for, before.planned_for) == (job.first, task.last_run_at), f"{job} was not due"
+            line = self._line_of(job.name)
+            assert not line.is_blacked_out(now), f"submitted in a window: {job}"
+            assert before.next_run_at == line.due_at(job.first), f"submitted at another time: {job}"
+            following = None if task.next_run_at is None else line.following(job.first)
+            assert following == task.planned_for, f"not the next run: {task}"
+            assert following is None or task.next_run_at == line.due_at(following), f"due at another time: {task}"
+
+    def _line_of(self, name: str) -> DueTimes:
+        (row,) = self._database.execute(_DEFINITION, {"name": name})
+        columns = {field.name: getattr(row, field.name, None) for field in fields(PlanningRow)}
+        return due_times_of(PlanningRow(**columns | {"windows": {}}), RULES)
+
     def _note(self, jobs: Mapping[uuid.UUID, Job]) -> None:
         """Note which occurrences were decided: a decision's records lie behind those of all decisions before it.
 
@@ -501,21 +522,18 @@ class Ledger:
 
     def _account_for(self, name: str, now: datetime) -> int:
         (row,) = self._database.execute(_DEFINITION, {"name": name})
-        columns = dict(row._mapping)
-        stretch = (name, columns.pop("began_at"), columns["planned_from"])
-        next_run_at, planned_for = columns.pop("next_run_at"), columns.pop("planned_for")
-        enabled = columns.pop("enabled")
+        stretch = (name, row.began_at, row.planned_from)
         records = self._stretches[stretch]
         # After the clock was set back, what has been decided already may lie behind the new definition.
         decided = self._decided[stretch[:2]]
         overtaken = any(record.last > stretch[2] for record in decided if record not in records)
-        has_schedule = columns["schedule"] is not None
-        if not enabled or planned_for is None or not has_schedule or stretch in self._set_by_hand or overtaken:
+        is_planned = row.enabled and row.planned_for is not None and row.schedule is not None
+        if not is_planned or stretch in self._set_by_hand or overtaken:
             return 0
-        line = due_times_of(PlanningRow(**columns, windows={}, held_back=None), RULES)
-        expected = line.count(line.counts_after, planned_for - MICROSECOND)
+        line = self._line_of(name)
+        expected = line.count(line.counts_after, row.planned_for - MICROSECOND)
         counted = sum(record.count for record in records)
         assert expected == counted, f"{expected} occurrences were due, {counted} were decided: {row}, {records}"
-        assert next_run_at >= line.due_at(planned_for), f"due before its instant: {row}"
-        assert next_run_at > now, f"left undecided: {row}"
+        assert row.next_run_at >= line.due_at(row.planned_for), f"due before its instant: {row}"
+        assert row.next_run_at > now, f"left undecided: {row}"
         return counted

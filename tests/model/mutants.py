@@ -67,7 +67,7 @@ MUTANTS = {
     ),
     "an edit leaves what was planned ahead": Mutant(
         ("periodic_task_written", "plan"),
-        ("new.planned_ahead := null; new.jobs_ahead := null;", "planned_ahead = null,"),
+        ("new.planned_ahead := null; new.due_ahead := null; new.jobs_ahead := null;", "planned_ahead = null,"),
         "",
     ),
     "a submit at once does not look at the group": Mutant(
@@ -75,6 +75,9 @@ MUTANTS = {
     ),
     "a submit at once does not look at failures": Mutant(
         ("mark",), "and (stored.pause_after_failures is null or not", "and (true or not"
+    ),
+    "a submit at once forgets when the next run is due": Mutant(
+        ("mark",), "(coalesce(task.due_ahead, task.planned_ahead))", "(task.planned_ahead)"
     ),
     "a submit at once does not wait for other tasks": Mutant(("mark",), "and stored.after is null", ""),
     "a judge gives up what is not sent yet": Mutant(("judge",), "and state <> 'pending'", ""),

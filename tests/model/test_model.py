@@ -37,6 +37,7 @@ AT_ONCE: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
         {**MINUTELY, "group_name": "g"},
     ),
     "a submit at once does not look at failures": (MINUTELY, {**MINUTELY, "pause_after_failures": 1}),
+    "a submit at once forgets when the next run is due": ({**MINUTELY, "jitter": "20 seconds"}, {"schedule": None}),
     "a submit at once does not wait for other tasks": ({"schedule": None}, {**MINUTELY, "after": ["a"]}),
 }
 
@@ -311,7 +312,7 @@ def test_a_few_ticks_that_submit_at_once_show_that(
         state.jobs_of_a_tick_fail(number=0, then="its process dies")
         state.a_beat_ticks(batch=10, number=1, at_once=True)
         state.somebody_writes(
-            name="a", what="edit", edit=("schedule", "every 3m"), definition=first, seconds=0, force=False
+            name="a", what="edit", edit=("schedule", "*/20 * * * *"), definition=first, seconds=0, force=False
         )
         for _ in range(4):
             state.a_beat_ticks(batch=10, number=0, at_once=True)

@@ -55,6 +55,10 @@ STATEMENTS_OF_THE_BEAT = {
     "a mark from the future counts for good": _in("postgres/definitions/internal/marks.sql", TICK)(
         "and {schema}.now() + lease", "and 'infinity'"
     ),
+    "a run that was postponed is submitted at once": at_once(
+        "and (coalesce(stored.due_ahead, stored.planned_ahead))[present] = stored.next_run_at"
+    ),
+    "a row is submitted at once in a window that has opened since": at_once("interval '1 minute'", "interval '1 hour'"),
     "what a group holds is submitted at once": at_once("and (limited or state = 'finished')", "and false"),
     "a submit is not fenced by its own mark": fragments(
         "stored.marked_at = planned.marked_at and stored.next_run_at = planned.old_next_run_at",
@@ -172,8 +176,8 @@ importing = _in("api/importing.py", "unit/test_cli_exchange.py", SHELL, "interfa
 
 WRITES_AND_REFUSALS = {
     "an edit leaves what was planned ahead": trigger(
-        "new.planned_ahead := null; new.jobs_ahead := null; new.marked_by := null; new.marked_at := null; "
-        "new.taken_over := false; new.updated_at",
+        "new.planned_ahead := null; new.due_ahead := null; new.jobs_ahead := null; new.marked_by := null; "
+        "new.marked_at := null; new.taken_over := false; new.updated_at",
         "new.marked_by := null; new.marked_at := null; new.taken_over := false; new.updated_at",
         AT_ONCE,
     ),

@@ -139,8 +139,8 @@ def test_p11_a_mark_that_submits_at_once_reads_what_is_due(
 ) -> None:
     store.database.execute(
         "set session_replication_role = replica; update pgbeat.periodic_task set next_run_at = pgbeat.now(), "
-        "planned_for = pgbeat.now(), planned_ahead = array[pgbeat.now() + interval '1 hour'], overlap = 'allow', "
-        f"jobs_ahead = array[null, gen_random_uuid()] where substr(name, 5)::int <= {due}; "
+        "planned_for = pgbeat.now(), planned_ahead = array[pgbeat.now(), pgbeat.now() + interval '1 hour'], "
+        f"overlap = 'allow', jobs_ahead = array[gen_random_uuid()] where substr(name, 5)::int <= {due}; "
         "reset session_replication_role"
     )
     store.database.execute("vacuum analyze pgbeat.periodic_task")

@@ -23,7 +23,7 @@ Left = tuple[dict[str, Any], list[dict[str, Any]]]  # a row and its jobs
 NOTHING = Marked([], [])
 TICKS = 20  # more than a beat plans ahead
 # What differs between two rows of one definition, and what is planned ahead.
-OWN = {"id", "name", "periodic_task", "created_at", "planned_ahead", "jobs_ahead", "token"}
+OWN = {"id", "name", "periodic_task", "created_at", "planned_ahead", "due_ahead", "jobs_ahead", "token"}
 
 DEFINITIONS: dict[str, dict[str, Any]] = {
     "a plain row": {},
@@ -130,8 +130,8 @@ def test_a_row_that_is_submitted_at_once_is_left_as_a_decision_leaves_it(
         assert different(left_behind(store, "at once"), shown) == [] or "jitter" in DEFINITIONS[case]
         finish_all(store)
 
-    refused = {"one with a jitter", "one with a blackout window", "one that comes after another"}
-    refused |= {"one of an ordered group", "one for people", "one whose next run is a day away"}
+    refused = {"one that comes after another", "one of an ordered group", "one for people"}
+    refused |= {"one whose next run is a day away"}
     assert (counted == 0) == (case in refused), counted
 
 
@@ -167,8 +167,19 @@ def different(one: Left, other: Left) -> list[Any]:
 _ACTIVE = "select * from pgbeat.active_job where periodic_task = %(name)s order by scheduled_for"
 
 
-def test_p3_the_id_of_a_job_that_is_submitted_at_once_is_that_of_its_decision(store: BeatQueries, clock: Clock) -> None:
-    planned(store, clock)
+@pytest.mark.parametrize(
+    "columns",
+    [
+        {},
+        {"jitter": "50s"},
+        {"blackout": ["6 * * * * PT5M"]},
+        {"blackout": ["6 * * * * PT5M"], "blackout_action": "skip", "jitter": "50s"},
+    ],
+)
+def test_p3_what_is_submitted_at_once_is_what_is_decided(
+    store: BeatQueries, clock: Clock, columns: dict[str, Any]
+) -> None:
+    planned(store, clock, **columns)
     for _ in range(3):
         (row,) = store.mark(10)
         expected = decide(row, RULES)
@@ -178,10 +189,48 @@ def test_p3_the_id_of_a_job_that_is_submitted_at_once_is_that_of_its_decision(st
 
         assert isinstance(expected, Decision)
         assert isinstance(at_once.job, UUID)
-        assert (expected.job, expected.scheduled_for) == (at_once.job, at_once.next_run_at)
-        assert [expected.job] == [job["id"] for job in jobs(store)]
+        assert (expected.job, expected.scheduled_for, expected.due_at) == (
+            at_once.job,
+            at_once.planned_for,
+            at_once.next_run_at,
+        )
+        (job,) = jobs(store)
+        assert (expected.job, expected.scheduled_for, expected.due_at) == (
+            job["id"],
+            job["scheduled_for"],
+            job["due_at"],
+        )
+        left = row_of(store, "a")
+        assert (expected.next_run_at, expected.planned_for) == (left["next_run_at"], left["planned_for"])
         finish_all(store)
-        clock.advance(MINUTE)
+        clock.stand_at(left["next_run_at"])
+
+
+def test_a_row_is_not_submitted_at_once_where_a_window_may_have_opened_since_it_was_due(
+    store: BeatQueries, clock: Clock
+) -> None:
+    patient = Rules(timezone="UTC", on_time=10 * MINUTE, lease=15 * SECOND)
+    planned(store, clock, blackout=["0 15 * * * PT1H"])
+    clock.advance(MINUTE + SECOND)
+    assert [] == store.mark_or_submit(10, patient).at_once
+    store.unmark()
+    clock.advance(-2 * SECOND)
+
+    assert ["a"] == [row.name for row in store.mark_or_submit(10, patient).at_once]
+
+
+def test_what_is_planned_ahead_stays_as_it_is_until_a_beat_decides_again(store: BeatQueries, clock: Clock) -> None:
+    planned(store, clock, jitter="20s")
+    before = row_of(store, "a")
+    for _ in range(5):
+        assert ["a"] == [row.name for row in tick(store)]
+        finish_all(store)
+        clock.stand_at(row_of(store, "a")["next_run_at"])
+
+    after = row_of(store, "a")
+    assert before["planned_for"] + 5 * MINUTE == after["planned_for"]
+    for column in ("planned_ahead", "due_ahead", "jobs_ahead"):
+        assert before[column] == after[column]
 
 
 HINDRANCES: dict[str, tuple[dict[str, Any], Callable[[BeatQueries, Clock], object]]] = {
@@ -215,6 +264,10 @@ HINDRANCES: dict[str, tuple[dict[str, Any], Callable[[BeatQueries, Clock], objec
     ),
     "that it is late": ({}, lambda _, clock: clock.advance(31 * SECOND)),
     "that it is later than its catchup_window": ({"catchup_window": "5s"}, lambda _, clock: clock.advance(6 * SECOND)),
+    "that it is due at another instant than was planned": (
+        {},
+        lambda store, _: write(store, "update pgbeat.periodic_task set next_run_at = next_run_at - interval '1 s'"),
+    ),
     "that its occurrence is decided": (
         {},
         lambda store, _: write(store, "update pgbeat.periodic_task set last_run_at = planned_for"),
@@ -258,8 +311,8 @@ def test_every_change_takes_away_what_was_planned_ahead(store: BeatQueries, cloc
 
     store.database.execute(f"update pgbeat.periodic_task set {column} = {EDITS[column]}")
 
-    (left,) = store.database.execute("select planned_ahead, jobs_ahead from pgbeat.periodic_task")
-    assert tuple(left) == (None, None)
+    (left,) = store.database.execute("select planned_ahead, due_ahead, jobs_ahead from pgbeat.periodic_task")
+    assert tuple(left) == (None, None, None)
 
 
 def test_what_changes_nothing_leaves_it(store: BeatQueries, clock: Clock) -> None:

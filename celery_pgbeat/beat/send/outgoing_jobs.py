@@ -42,7 +42,7 @@ def job_at_once(row: AtOnce) -> OutgoingJob:
         row,
         "full",
         id=row.job,
-        scheduled_for=row.next_run_at,
+        scheduled_for=row.planned_for,
         origin="schedule",
         timezone=row.timezone,
         checked=True,

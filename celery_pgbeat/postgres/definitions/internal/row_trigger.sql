@@ -36,7 +36,7 @@ $$;
 -- column that it watches, also by a beat (update_declared, pause_failing, resume_due and more), with these exceptions:
 --   submit, submit_free           move last_run_at and take their mark off
 --   postpone                      moves next_run_at and takes its mark off
---   a mark that submits at once   moves last_run_at and planned_ahead
+--   a mark that submits at once   moves last_run_at to planned_for, and that on
 --   plan, replan()                move planned_revision
 --   count_from                    moves planned_revision, for an import
 -- So the WHEN clause of the trigger recognises the exceptions. It is false for them, and Postgres calls nothing.
@@ -78,6 +78,7 @@ begin
         new.failures_from := now;
         new.planned_for := null;
         new.planned_ahead := null;
+        new.due_ahead := null;
         new.jobs_ahead := null;
         new.declared_timezone := new.timezone;
         if new.blackout is not null then
@@ -232,6 +233,7 @@ begin
     end if;
 
     new.planned_ahead := null;
+    new.due_ahead := null;
     new.jobs_ahead := null;
     new.marked_by := null;
     new.marked_at := null;
@@ -256,7 +258,8 @@ create trigger periodic_task_updated
     when (old.planned_revision = new.planned_revision
           and ((old.last_run_at, old.next_run_at) is not distinct from (new.last_run_at, new.next_run_at)
               or (old.marked_by is null or new.marked_by is not null)
-                  and old.planned_ahead is not distinct from new.planned_ahead))
+                  and (new.last_run_at = old.planned_for and new.planned_for is distinct from old.planned_for)
+                      is not true))
     execute function {schema}.periodic_task_written();
 
 -- Refuse a named window that is wrong, and the removal or another name of one that is in use.

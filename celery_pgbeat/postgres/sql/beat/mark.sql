@@ -13,14 +13,17 @@
 -- a queue of their own those of these tasks.
 --
 -- **At once** (`mark_or_submit`). Most decisions are the same one: the occurrence is on time and is sent, and the next
--- one is the next run. So the beat that decided the last one (planning/ahead.py) has left in the row the occurrences
--- that come after the next run (`planned_ahead`), and the ids of their jobs (`jobs_ahead`: first that of the last job,
--- then that of the next run). Where nothing is in the way, this statement does what that decision and its submit would
--- do: the new job has the mark, and the row has its next run and no mark. All other rows are marked, and `job` is NULL.
--- A row is submitted at once only if
+-- one is the next run. So the beat that decided last (planning/ahead.py) has left in the row the next runs: their
+-- occurrences (`planned_ahead`), when these are due (`due_ahead`; NULL if each is at its own instant), and the ids of
+-- their jobs (`jobs_ahead`). The place of `planned_for` in them is that of the next run, so that a tick need not write
+-- them. Where nothing is in the way, this statement does what a decision and its submit would do: the new job has the
+-- mark, and the row has its next run and no mark. All other rows are marked, and `job` is NULL. A row is submitted at
+-- once only if
 --   - no beat has marked it, not even one that died: an occurrence may be later after that and still be on time;
---   - something is planned ahead: the row trigger takes it away with every change that could make it wrong;
---   - the occurrence is on time, by `on_time` and `catchup_window`, and later than the last one decided;
+--   - this run is planned ahead, for this instant, and the one after it: the row trigger takes away what is planned
+--     with every change that could make it wrong;
+--   - the occurrence is on time, by `on_time` and `catchup_window`, and later than the last one decided; of a row with
+--     windows by no more than a minute, within which no window opens (`FREE_FOR`);
 --   - nothing stands in the way for which `submit` has rules: a job of the row, its group, other tasks that must have
 --     ended, a pause that is due.
 --
@@ -86,16 +89,21 @@ begin
         with made as (
             insert into {schema}.active_job
             select created.* from {schema}.periodic_task as stored
+            cross join lateral (
+                select array_position(stored.planned_ahead, stored.planned_for) as present offset 0
+            ) as place
             cross join lateral {schema}.new_job(
-                stored, stored.jobs_ahead[2], stored.planned_for, stored.next_run_at, 'schedule',
+                stored, stored.jobs_ahead[present], stored.planned_for, stored.next_run_at, 'schedule',
                 stored.overlap <> 'allow', null,
-                {schema}.pickup_within(stored.planned_for, stored.planned_ahead[1], longest_pickup),
+                {schema}.pickup_within(stored.planned_for, stored.planned_ahead[present + 1], longest_pickup),
                 stored.timezone, mark.full_acts_as, mark.beat, {schema}.now(), own_lease) as created
             where stored.ctid = any (due)
                 and stored.marked_by is null
-                and stored.planned_ahead[1] > stored.planned_for and stored.jobs_ahead[2] is not null
+                and (coalesce(stored.due_ahead, stored.planned_ahead))[present] = stored.next_run_at
+                and stored.planned_ahead[present + 1] is not null and stored.jobs_ahead[present] is not null
                 and stored.planned_for > coalesce(stored.last_run_at, '-infinity')
                 and stored.next_run_at >= {schema}.now() - make_interval(secs => mark.on_time)
+                and (stored.blackout is null or stored.next_run_at >= {schema}.now() - interval '1 minute')
                 and (stored.catchup_window is null or stored.next_run_at + stored.catchup_window >= {schema}.now())
                 and stored.after is null
                 and (stored.pause_after_failures is null or not {schema}.pause_is_due(
@@ -108,16 +116,18 @@ begin
                     where name = stored.group_name and (limited or state = 'finished')
                     offset 0))
             on conflict do nothing
-            returning periodic_task
+            returning id, periodic_task, due_at, pickup_deadline
         )
         update {schema}.periodic_task as task
-        set next_run_at = case when (task.run_count + 1 < task.max_runs) is not false then task.planned_ahead[1] end,
-            planned_for = case when (task.run_count + 1 < task.max_runs) is not false then task.planned_ahead[1] end,
+        set next_run_at = case when (task.run_count + 1 < task.max_runs) is not false then
+                (coalesce(task.due_ahead, task.planned_ahead))[array_position(task.planned_ahead, task.planned_for) + 1]
+            end,
+            planned_for = case when (task.run_count + 1 < task.max_runs) is not false then
+                task.planned_ahead[array_position(task.planned_ahead, task.planned_for) + 1]
+            end,
             last_run_at = task.planned_for,
             run_count = least(task.run_count + 1, 2000000000),
-            pickup_deadline = {schema}.pickup_within(task.planned_for, task.planned_ahead[1], longest_pickup),
-            planned_ahead = task.planned_ahead[2:],
-            jobs_ahead = task.jobs_ahead[2:]
+            pickup_deadline = made.pickup_deadline
         from made
         where task.ctid = any (due) and task.name = made.periodic_task
         returning name, schedule, timezone, null::timestamptz, null, null::timestamptz, null::timestamptz,
@@ -125,9 +135,9 @@ begin
             null::timestamptz, null::bigint, null::timestamptz,
             task, args::text, kwargs::text, queue, priority, options::text, sensitive,
             null, catchup_window, null::int, max_run_time,
-            last_run_at, null::timestamptz, null::timestamptz, {schema}.now(),
+            made.due_at::timestamptz, last_run_at, null::timestamptz, {schema}.now(),
             false, null::timestamptz, false, case when tracking = 'full' then mark.full_acts_as else tracking end,
-            jobs_ahead[1];
+            made.id;
         get diagnostics submitted = row_count;
     end if;
 

@@ -251,7 +251,8 @@ begin
             timezone = coalesce(task.timezone, submit.timezone),
             pickup_deadline = outcome.deadline,
             planned_ahead = outcome.planned_ahead,
-            jobs_ahead = case when outcome.jobs_ahead is not null then outcome.job || outcome.jobs_ahead end,
+            due_ahead = outcome.due_ahead,
+            jobs_ahead = outcome.jobs_ahead,
             marked_by = null,
             marked_at = null,
             taken_over = false

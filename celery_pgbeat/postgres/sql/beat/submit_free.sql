@@ -81,7 +81,8 @@ begin
         timezone = coalesce(task.timezone, submit_free.timezone),
         pickup_deadline = free.deadline,
         planned_ahead = free.planned_ahead,
-        jobs_ahead = case when free.jobs_ahead is not null then free.job || free.jobs_ahead end,
+        due_ahead = free.due_ahead,
+        jobs_ahead = free.jobs_ahead,
         marked_by = null,
         marked_at = null,
         taken_over = false
