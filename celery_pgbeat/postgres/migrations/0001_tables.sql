@@ -28,7 +28,8 @@ as $$ select statement_timestamp() $$;
 create domain {schema}.instant as timestamptz check (value between '0001-01-02 00:00+00' and '9999-12-30 00:00+00');
 create domain {schema}.deadline as timestamptz check (value >= '0001-01-02 00:00+00');  -- may be infinite
 -- It is tried on an instant: as an interval '12000000 months -360000000 days' compares as nothing.
-create domain {schema}.duration as interval check (timestamp '2000-01-01' + value between '2000-01-01' and '2001-01-01');
+create domain {schema}.duration as interval check (
+    timestamp '2000-01-01' + value between '2000-01-01' and '2001-01-01');
 create domain {schema}.counter as int check (value between 0 and 2000000000);
 create domain {schema}.task_name as text check (octet_length(value) <= 800);
 create domain {schema}.person as text check (octet_length(value) <= 800);
