@@ -10,6 +10,7 @@ given Redis the database in the URL and as many after it as there are workers ar
 
 from __future__ import annotations
 
+import gc
 import itertools
 import os
 import shutil
@@ -319,6 +320,11 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     """Leave out the core layer if asked for the rest."""
     core = (config.rootpath / path for path in config.getini("testpaths"))
     return True if config.getoption("rest") and collection_path in core else None
+
+
+def pytest_collection_finish() -> None:
+    """Take what is imported and collected out of the garbage collector's sight: it lives as long as the process."""
+    gc.freeze()
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:

@@ -13,6 +13,7 @@ The server ends when the test process has ended, and the watchdogs as `celery_pg
 from __future__ import annotations
 
 import atexit
+import gc
 import importlib
 import io
 import json
@@ -211,4 +212,5 @@ if __name__ == "__main__":
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the kernel reaps the watchdogs
     for module in PRELOADED:
         importlib.import_module(module)
+    gc.freeze()  # else the first collection in each fork writes to, and so copies, the pages of all that is imported
     _serve(socket.socket(fileno=int(sys.argv[1])))
