@@ -12,6 +12,7 @@ import pytest
 from celery import Celery
 
 from celery_pgbeat.testing import PgBeatTest, Sent, at, occurrences
+from tests.conftest import MakeKit
 
 AFTER = {
     "extract": [],
@@ -69,7 +70,7 @@ def in_order(sent: list[Sent]) -> bool:
     ],
 )
 def test_a_diamond_runs_each_round_once_in_order_and_records_what_it_leaves_out(
-    postgres_server: str, own_times: bool, catchup: str, night: str, downtime: str
+    make_kit: MakeKit, own_times: bool, catchup: str, night: str, downtime: str
 ) -> None:
     midnight = at(f"{NIGHTS[night]} 00:00 {ZONE}")
     down = midnight - DAY / 24 if downtime == "over the night" else midnight + DAY / 2
@@ -80,7 +81,7 @@ def test_a_diamond_runs_each_round_once_in_order_and_records_what_it_leaves_out(
     behind = occurrences(SCHEDULE, up, end, timezone=ZONE)
     ran = before + missed[CAUGHT_UP[catchup]] + behind
 
-    with PgBeatTest(app(), postgres_server, begin) as kit:
+    with make_kit(app(), begin) as kit:
         for name, upstream in AFTER.items():
             schedule = SCHEDULE if own_times or not upstream else None
             kit.beat.schedule(name, f"shop.{name}", schedule, after=upstream or None, catchup=catchup, timezone=ZONE)

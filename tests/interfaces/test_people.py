@@ -32,6 +32,7 @@ from celery_pgbeat.settings import Settings
 from celery_pgbeat.signals import work_created
 from celery_pgbeat.testing import PgBeatTest
 from celery_pgbeat.worker.start.guard import StartResult, start_job
+from tests.conftest import MakeKit
 from tests.harness.ticks import LEASE
 from tests.harness.wait import eventually
 
@@ -40,10 +41,10 @@ NOON = "2026-12-07T12:00Z"
 
 
 @pytest.fixture
-def kit(postgres_server: str) -> Iterator[PgBeatTest]:
+def kit(make_kit: MakeKit) -> Iterator[PgBeatTest]:
     app = Celery("shop", broker="redis://nowhere.invalid", set_as_current=False)
     app.conf.update(result_expires=None, timezone="UTC")
-    with PgBeatTest(app, postgres_server, NOON, finishing=False) as made:
+    with make_kit(app, NOON, finishing=False) as made:
         yield made
 
 
@@ -566,13 +567,13 @@ def test_trigger_says_how_to_end_what_is_open(kit: PgBeatTest) -> None:
     assert "created" == kit.beat.job(forced).state
 
 
-def test_beat_schedule_may_declare_a_task_for_people(postgres_server: str) -> None:
+def test_beat_schedule_may_declare_a_task_for_people(make_kit: MakeKit) -> None:
     app = Celery("shop", broker="redis://nowhere.invalid", set_as_current=False)
     app.conf.update(result_expires=None, timezone="UTC")
     app.conf.beat_schedule = {
         "sign off": {"schedule": 3600, "pgbeat": {"kind": "human", "target": ["finance"], "due_in": "1h"}},
     }
-    with PgBeatTest(app, postgres_server, NOON, finishing=False) as kit:
+    with make_kit(app, NOON, finishing=False) as kit:
         kit.advance("1h")
 
         row = kit.beat.get("sign off")

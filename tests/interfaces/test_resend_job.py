@@ -15,16 +15,17 @@ from celery_pgbeat.postgres.worker_queries import Start, WorkerQueries
 from celery_pgbeat.testing import PgBeatTest
 from celery_pgbeat.testing.recorder import Sent
 from celery_pgbeat.worker.start.guard import StartResult, start_job
+from tests.conftest import MakeKit
 
 NOON = "2026-12-07T12:00Z"
 DAY = timedelta(days=1)
 
 
 @pytest.fixture
-def kit(postgres_server: str) -> Iterator[PgBeatTest]:
+def kit(make_kit: MakeKit) -> Iterator[PgBeatTest]:
     app = Celery("shop", broker="redis://nowhere.invalid", set_as_current=False)
     app.conf.update(result_expires=None, timezone="UTC")
-    with PgBeatTest(app, postgres_server, NOON, finishing=False) as made:
+    with make_kit(app, NOON, finishing=False) as made:
         yield made
 
 

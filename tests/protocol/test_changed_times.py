@@ -13,6 +13,7 @@ from celery import Celery
 from celery.schedules import crontab
 
 from celery_pgbeat.testing import PgBeatTest
+from tests.conftest import MakeKit
 
 Make = Callable[..., PgBeatTest]
 
@@ -22,7 +23,7 @@ def daily(hour: int, minute: int = 0, **ours: Any) -> dict[str, Any]:
 
 
 @pytest.fixture
-def make(postgres_server: str) -> Iterator[Make]:
+def make(make_kit: MakeKit) -> Iterator[Make]:
     """Start a beat on some code, on the 7th of December 2026 at noon."""
     with ExitStack() as stack:
 
@@ -30,7 +31,7 @@ def make(postgres_server: str) -> Iterator[Make]:
             app = Celery("shop", broker="memory://", set_as_current=False)
             app.conf.update(result_expires=None, beat_schedule=schedule, **conf)
             app.task(name="shop.report", shared=False)(report)
-            return stack.enter_context(PgBeatTest(app, postgres_server, now=now))
+            return stack.enter_context(make_kit(app, now))
 
         yield start
 

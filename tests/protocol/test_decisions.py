@@ -35,6 +35,7 @@ from celery_pgbeat.worker.report.reports import (
     write,
     write_batch,
 )
+from tests.conftest import MakeKit
 from tests.harness.ticks import LEASE
 
 SECOND, DAY = timedelta(seconds=1), timedelta(days=1)
@@ -43,10 +44,10 @@ FAILED = "ValueError: no such file"
 
 
 @pytest.fixture
-def kit(postgres_server: str) -> Iterator[PgBeatTest]:
+def kit(make_kit: MakeKit) -> Iterator[PgBeatTest]:
     app = Celery("shop", broker="redis://nowhere.invalid", set_as_current=False)
     app.conf.update(result_expires=None, timezone="UTC")
-    with PgBeatTest(app, postgres_server, NOON, finishing=False) as made:
+    with make_kit(app, NOON, finishing=False) as made:
         yield made
 
 

@@ -21,6 +21,7 @@ from celery_pgbeat.postgres.database import Database
 from celery_pgbeat.process.node import NodeId
 from celery_pgbeat.settings import Settings
 from celery_pgbeat.testing import PgBeatTest
+from tests.conftest import MakeKit
 from tests.harness.ticks import beat
 
 NOON = "2026-12-07T12:00Z"
@@ -64,10 +65,10 @@ TROUBLES = {
 
 
 @pytest.fixture
-def kit(postgres_server: str) -> Iterator[PgBeatTest]:
+def kit(make_kit: MakeKit) -> Iterator[PgBeatTest]:
     app = Celery("shop", broker="redis://nowhere.invalid", set_as_current=False)
     app.conf.update(result_expires=None, timezone="UTC")
-    with PgBeatTest(app, postgres_server, NOON) as made:
+    with make_kit(app, NOON) as made:
         yield made
 
 

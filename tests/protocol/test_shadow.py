@@ -17,6 +17,7 @@ from celery_pgbeat.postgres.beat_queries import BeatQueries
 from celery_pgbeat.process.node import NodeId
 from celery_pgbeat.settings import Settings
 from celery_pgbeat.testing import PgBeatTest, at
+from tests.conftest import MakeKit
 from tests.harness.ticks import beat
 
 NOON = "2026-03-02 12:00 UTC"
@@ -25,7 +26,7 @@ Make = Callable[..., PgBeatTest]
 
 
 @pytest.fixture
-def make(postgres_server: str) -> Make:
+def make(make_kit: MakeKit) -> Make:
     """Make a kit whose beat is in shadow."""
 
     def made(entries: dict[str, Any] | None = None, *, shadow: bool = True, **rest: Any) -> PgBeatTest:
@@ -36,7 +37,7 @@ def make(postgres_server: str) -> Make:
             pgbeat_url="postgresql://nowhere.invalid/shop",
             pgbeat_shadow=shadow,
         )
-        return PgBeatTest(app, postgres_server, NOON, **rest)
+        return make_kit(app, NOON, **rest)
 
     return made
 
