@@ -9,7 +9,6 @@ import signal
 import subprocess
 import sys
 import time
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -19,7 +18,6 @@ from click.testing import CliRunner
 
 from celery_pgbeat.cli import main
 from celery_pgbeat.cli.output.no_beat import START
-from celery_pgbeat.postgres.migrate import migrations
 from tests.harness.processes import APP, ROOT, Cluster
 from tests.harness.rows import insert, jobs, row, sql
 from tests.harness.wait import eventually
@@ -68,16 +66,6 @@ def test_rows_inserted_by_sql_are_listed_by_both_commands(migrated_database: str
 
     assert (done.returncode, done.stderr) == (0, "")
     assert {"nightly", "app.probe", "0 3 * * *"} <= set(re.split("  +", done.stdout.splitlines()[1]))
-
-
-def test_of_four_processes_that_migrate_at_once_one_does_it(database: str) -> None:
-    with ThreadPoolExecutor(4) as pool:
-        done = list(pool.map(lambda _: script(database, "migrate", "--json"), range(4)))  # one may say that it waits
-    answers = [json.loads(each.stdout) for each in done]
-
-    assert len({found["version"] for found in answers}) == 1
-    assert sorted(found["applied"] for found in answers)[:3] == [0, 0, 0]
-    assert sum(found["applied"] for found in answers) == len(list(migrations()))
 
 
 def test_the_shell_pauses_and_resumes_a_row(migrated_database: str) -> None:
