@@ -50,8 +50,10 @@ class Management:
         if most is None:
             self._request("DELETE", path)
             return
-        limits = {"max-length": most, "overflow": "reject-publish"}
-        self._request("PUT", path, {"pattern": f"^{queue}$", "apply-to": "queues", "definition": limits})
+        rejects = {"overflow": "reject-publish"}
+        # In this order: RabbitMQ reads the length first, and would drop what a queue has too many of.
+        for limits in (rejects, {**rejects, "max-length": most}):
+            self._request("PUT", path, {"pattern": f"^{queue}$", "apply-to": "queues", "definition": limits})
 
     def create_user(self, name: str, secret: str, vhost: str, **rights: str) -> str:
         """Create a user with rights (configure, write, read) in one virtual host, and return its AMQP URL."""
