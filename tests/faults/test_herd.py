@@ -16,7 +16,7 @@ from tests.harness.wait import eventually
 
 pytestmark = MARKS
 
-HERD = 100_000 if SECONDS >= FULL else 5_000
+HERD = 100_000 if SECONDS >= FULL else 2_000
 SENT_WITHIN = within(30 if SECONDS >= FULL else 3)  # seconds
 MOST_MEMORY = 150 * 1024  # kB that a beat may grow by
 
