@@ -15,10 +15,7 @@ ANCHOR = datetime(2026, 1, 1, tzinfo=timezone.utc)  # in the past: an interval b
 LEFT = f"abs(hashtext(name) %% {MOST_AHEAD + 1})"
 AHEAD = f"""planned_ahead = array(
         select {{next_run}} + n * %s * interval '1 second'
-        from generate_series({LEFT} - {MOST_AHEAD}, {LEFT}) as n),
-    jobs_ahead = array(
-        select md5(name || ({{next_run}})::text || n)::uuid
-        from generate_series({LEFT} - {MOST_AHEAD}, {LEFT} - 1) as n)"""
+        from generate_series({LEFT} - {MOST_AHEAD}, {LEFT}) as n)"""
 AS_A_BEAT = "set session_replication_role = replica"  # the row trigger would take it for a change of the definition
 
 
@@ -47,7 +44,7 @@ def set_due(database: str, due: datetime, every: int = HOUR) -> None:
         database,
         f"{AS_A_BEAT}; update pgbeat.periodic_task set planned_revision = revision, next_run_at = %s, planned_for = %s,"
         f" {AHEAD.format(next_run='%s::timestamptz')}",
-        [due, due, due, every, due],
+        [due, due, due, every],
     )
     execute(database, "checkpoint")
 
@@ -73,7 +70,7 @@ def set_due_spread(database: str, begin: datetime, every: int) -> None:
         database,
         f"{AS_A_BEAT}; update pgbeat.periodic_task set planned_revision = revision, next_run_at = {next_run},"
         f" planned_for = {next_run}, {AHEAD.format(next_run=next_run)}",
-        [begin, ANCHOR, begin, ANCHOR, begin, ANCHOR, every, begin, ANCHOR],
+        [begin, ANCHOR, begin, ANCHOR, begin, ANCHOR, every],
     )
     execute(database, "checkpoint")
 

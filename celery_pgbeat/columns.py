@@ -341,7 +341,6 @@ INTERNAL = (
         "the occurrences that a beat has planned, planned_for among them; a mark submits such a row at once.",
     ),
     _internal("due_ahead", "when those are due; NULL if each is due at its own instant."),
-    _internal("jobs_ahead", "the ids of their jobs, but for the last one."),
     _internal("lazy", "only beats whose code declares this row may mark it.", decides="job"),
     _internal("declared", "what code last declared, and whether its row has been withdrawn.", hidden=True),
     _internal(
@@ -349,7 +348,7 @@ INTERNAL = (
     ),
     _internal("windows_used", "the named windows in blackout."),
     _internal("windows_revision", "how often one of the named windows was changed.", author="by another table"),
-    _internal("decided_anew_at", "when last_run_at was last lowered to now; the ids of jobs begin with it."),
+    _internal("decided_anew_at", "when last_run_at was last lowered to now; the ids of jobs are made from it."),
     _internal(
         "failures_from", "pause_after_failures counts only the failures that were recorded under this very instant."
     ),

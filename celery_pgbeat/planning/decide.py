@@ -177,7 +177,6 @@ def _decision(
         pickup_deadline=due_times.pickup_after(decided.last, rules),
         planned_ahead=ahead.occurrences,
         due_ahead=ahead.due_ats,
-        jobs_ahead=ahead.jobs,
     )
 
 

@@ -126,8 +126,8 @@ class Decision(NamedTuple):  # each tick makes one, and a frozen dataclass takes
     """The decision about a due row: at most one job, at most one record of skipped occurrences, and the next run.
 
     `scheduled_for` and `planned_for` are occurrences: of the job, and of the next run. `due_at` and `next_run_at` are
-    the instants at which these are due: with the jitter, and outside the blackout windows. `planned_ahead`, `due_ahead`
-    and `jobs_ahead` are of the next run and those after it (`ahead.py`).
+    the instants at which these are due: with the jitter, and outside the blackout windows. `planned_ahead` and
+    `due_ahead` are of the next run and those after it (`ahead.py`).
 
     The type `decision` in Postgres has these fields, in this order.
     """
@@ -144,7 +144,6 @@ class Decision(NamedTuple):  # each tick makes one, and a frozen dataclass takes
     pickup_deadline: timedelta
     planned_ahead: tuple[datetime, ...] = ()
     due_ahead: tuple[datetime, ...] = ()
-    jobs_ahead: tuple[str, ...] = ()
 
     def refused(self, reason: str) -> Decision:
         """Return the decision without its job: its occurrence is skipped for this reason."""

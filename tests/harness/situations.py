@@ -76,7 +76,7 @@ class Situation:
     def task(self, name: str = "nightly", schedule: str | None = "0 * * * *", **columns: Any) -> None:
         """Have a periodic task; `next_run_at`, marks and the like as beats write them."""
         theirs = ("next_run_at", "planned_for", "marked_by", "marked_at", "mark_lease", "run_count", "problem", "lazy")
-        theirs += ("planned_ahead", "due_ahead", "jobs_ahead")
+        theirs += ("planned_ahead", "due_ahead")
         written = {column: columns.pop(column) for column in theirs if column in columns}
         self.session.insert(name, schedule=schedule, **columns)
         if written:

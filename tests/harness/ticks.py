@@ -36,7 +36,7 @@ def plan_ahead(store: BeatQueries, name: str) -> None:
     store.database.execute(
         "set session_replication_role = replica; "
         "update pgbeat.periodic_task set planned_revision = revision, next_run_at = at, planned_for = at, "
-        "planned_ahead = array[at, at + interval '1 hour'], jobs_ahead = array[gen_random_uuid()] "
+        "planned_ahead = array[at, at + interval '1 hour'] "
         f"from (select pgbeat.now() as at) as now where name = '{name}'; reset session_replication_role"
     )
 

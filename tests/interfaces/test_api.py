@@ -53,7 +53,6 @@ HIDDEN = {
     "pickup_deadline",
     "planned_ahead",
     "due_ahead",
-    "jobs_ahead",
     "lazy",
     "declared",
     "declared_timezone",

@@ -67,7 +67,7 @@ MUTANTS = {
     ),
     "an edit leaves what was planned ahead": Mutant(
         ("periodic_task_written", "plan"),
-        ("new.planned_ahead := null; new.due_ahead := null; new.jobs_ahead := null;", "planned_ahead = null,"),
+        ("new.planned_ahead := null; new.due_ahead := null;", "planned_ahead = null,"),
         "",
     ),
     "a submit at once does not look at the group": Mutant(

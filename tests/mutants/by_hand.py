@@ -176,7 +176,7 @@ importing = _in("api/importing.py", "unit/test_cli_exchange.py", SHELL, "interfa
 
 WRITES_AND_REFUSALS = {
     "an edit leaves what was planned ahead": trigger(
-        "new.planned_ahead := null; new.due_ahead := null; new.jobs_ahead := null; new.marked_by := null; "
+        "new.planned_ahead := null; new.due_ahead := null; new.marked_by := null; "
         "new.marked_at := null; new.taken_over := false; new.updated_at",
         "new.marked_by := null; new.marked_at := null; new.taken_over := false; new.updated_at",
         AT_ONCE,
@@ -240,7 +240,7 @@ PLANNING = {
     "jitter reaches the next occurrence": due("following - occurrence - MICROSECOND)", "2 * (following - occurrence))"),
     "all rows have the same jitter": due("{self.name}\\0{occurrence.isoformat()}", "{occurrence.isoformat()}"),
     "a row made anew has the ids of the old one": _in("planning/identity.py", "unit/planning", TICK)(
-        "{_in_utc(created_at).isoformat()}\\0"
+        "+ _sent(_in_utc(created_at))"
     ),
     "a job at a fixed time runs in both passes": nights(
         '"default": Rule(Gap.AFTER, Repeat.FIRST)', '"default": Rule(Gap.AFTER, Repeat.BOTH)'

@@ -64,7 +64,6 @@ LATER: Columns = {
 }
 AHEAD: Columns = ON_TIME | {  # a beat has planned the runs after the next one
     "planned_ahead": [NOON, NOON + timedelta(hours=1), NOON + timedelta(hours=2)],
-    "jobs_ahead": f"{{{','.join(str(uuid.UUID(int=number)) for number in (301, 302))}}}",
 }
 
 # How a job stands.

@@ -9,7 +9,7 @@ from uuid import UUID
 
 import pytest
 
-from celery_pgbeat.planning import Decision, Rules, decide, plan
+from celery_pgbeat.planning import Decision, Rules, decide, job_id, plan
 from celery_pgbeat.postgres.beat_queries import AtOnce, BeatQueries, Marked
 from tests.harness.clock import Clock
 from tests.harness.jobs import make_job
@@ -23,7 +23,7 @@ Left = tuple[dict[str, Any], list[dict[str, Any]]]  # a row and its jobs
 NOTHING = Marked([], [])
 TICKS = 20  # more than a beat plans ahead
 # What differs between two rows of one definition, and what is planned ahead.
-OWN = {"id", "name", "periodic_task", "created_at", "planned_ahead", "due_ahead", "jobs_ahead", "token"}
+OWN = {"id", "name", "periodic_task", "created_at", "planned_ahead", "due_ahead", "token"}
 
 DEFINITIONS: dict[str, dict[str, Any]] = {
     "a plain row": {},
@@ -206,6 +206,15 @@ def test_p3_what_is_submitted_at_once_is_what_is_decided(
         clock.stand_at(left["next_run_at"])
 
 
+@pytest.mark.parametrize("name", ["a", "naïve \u2028 'quoted' \\x00", "名" * 200])
+def test_p3_postgres_computes_the_ids_of_python(store: BeatQueries, name: str) -> None:
+    for instant in (NOON, NOON - SECOND / 1_000_000, NOON.replace(year=1066), NOON.replace(year=9999)):
+        values = {"name": name, "created_at": NOON, "instant": instant}
+        (row,) = store.database.execute("select pgbeat.job_id(%(name)s, %(created_at)s, %(instant)s)::text", values)
+
+        assert str(job_id(name, NOON, instant)) == row[0]
+
+
 def test_a_row_is_not_submitted_at_once_where_a_window_may_have_opened_since_it_was_due(
     store: BeatQueries, clock: Clock
 ) -> None:
@@ -229,7 +238,7 @@ def test_what_is_planned_ahead_stays_as_it_is_until_a_beat_decides_again(store: 
 
     after = row_of(store, "a")
     assert before["planned_for"] + 5 * MINUTE == after["planned_for"]
-    for column in ("planned_ahead", "due_ahead", "jobs_ahead"):
+    for column in ("planned_ahead", "due_ahead"):
         assert before[column] == after[column]
 
 
@@ -311,8 +320,8 @@ def test_every_change_takes_away_what_was_planned_ahead(store: BeatQueries, cloc
 
     store.database.execute(f"update pgbeat.periodic_task set {column} = {EDITS[column]}")
 
-    (left,) = store.database.execute("select planned_ahead, due_ahead, jobs_ahead from pgbeat.periodic_task")
-    assert tuple(left) == (None, None, None)
+    (left,) = store.database.execute("select planned_ahead, due_ahead from pgbeat.periodic_task")
+    assert tuple(left) == (None, None)
 
 
 def test_what_changes_nothing_leaves_it(store: BeatQueries, clock: Clock) -> None:

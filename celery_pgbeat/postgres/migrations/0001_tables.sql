@@ -156,10 +156,9 @@ create table {schema}.periodic_task (
     failures_from timestamptz not null default {schema}.now(),
 
     -- What a mark or a submit writes comes last, as in active_job.
-    -- The runs that a beat has planned ahead: when each is due, and the ids of their jobs. A mark submits them at once.
+    -- The runs that a beat has planned ahead, and when each is due. A mark submits them at once.
     planned_ahead timestamptz[],
     due_ahead timestamptz[],
-    jobs_ahead uuid[],
     run_count int not null default 0,
     next_run_at timestamptz,
     planned_for timestamptz,
@@ -353,8 +352,7 @@ create type {schema}.decision as (
     planned_for timestamptz,
     pickup_deadline double precision,
     planned_ahead timestamptz[],
-    due_ahead timestamptz[],
-    jobs_ahead uuid[]
+    due_ahead timestamptz[]
 );
 
 -- Jobs that are not final. Small, and its unique index *is* the overlap rule. The columns of this table and of

@@ -63,6 +63,16 @@ as $$
     ) as made
 $$;
 
+-- The id of a tick's job: as `job_id` in planning/identity.py.
+create or replace function {schema}.job_id(name text, created_at timestamptz, scheduled_for timestamptz) returns uuid
+language sql stable
+as $$
+    select overlay(overlay(
+        encode(substr(sha256(
+            convert_to(name, 'UTF8') || timestamptz_send(created_at) || timestamptz_send(scheduled_for)), 1, 16), 'hex')
+        placing '8' from 13) placing '8' from 17)::uuid
+$$;
+
 -- How long the message of an occurrence may wait for a worker: as `pickup_after` in planning/due_times.py.
 create or replace function {schema}.pickup_within(occurrence timestamptz, following timestamptz, longest interval)
 returns interval

@@ -79,7 +79,6 @@ begin
         new.planned_for := null;
         new.planned_ahead := null;
         new.due_ahead := null;
-        new.jobs_ahead := null;
         new.declared_timezone := new.timezone;
         if new.blackout is not null then
             new.windows_used := {schema}.windows_used_by(new.blackout);
@@ -201,7 +200,7 @@ begin
         end if;
         counts_from := now;
         new.planned_from := now;
-        -- Each such start has an instant of its own, even if the clock was set back: the ids of jobs begin with it.
+        -- Each such start has an instant of its own, even if the clock was set back: the ids of jobs are made from it.
         new.decided_anew_at := greatest(
             now, coalesce(old.decided_anew_at, old.created_at) + interval '1 microsecond');
     end if;
@@ -234,7 +233,6 @@ begin
 
     new.planned_ahead := null;
     new.due_ahead := null;
-    new.jobs_ahead := null;
     new.marked_by := null;
     new.marked_at := null;
     new.taken_over := false;

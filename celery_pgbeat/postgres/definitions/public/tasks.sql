@@ -184,9 +184,8 @@ $$;
 --
 -- A row keeps its next run until a beat has planned it again, so that nothing is lost where no beat does, and the beat
 -- knows which occurrence it was to be: see as_it_reads_now in planning/first.py, which reads what was planned ahead
--- too. Without the ids of its jobs nothing of that is sent. The mark goes: what is being decided by the old tables is
--- decided again. A row that could not be planned is planned
--- from now, unless it is due.
+-- too. Of a row that is not planned a mark submits nothing at once. The mark goes: what is being decided by the old
+-- tables is decided again. A row that could not be planned is planned from now, unless it is due.
 --
 -- It has the rights of the owner, because beats alone write planned_revision. The row trigger does not run: an author's
 -- next_run_at is a run of its own.
@@ -212,7 +211,6 @@ begin
     meant := array(select {schema}.to_replan(meant, null));  -- while it waited for a lock a row may have changed
     update {schema}.periodic_task
     set planned_revision = -1,
-        jobs_ahead = null,
         planned_from = case when next_run_at is null then greatest(now, last_run_at) else planned_from end,
         judged_from = null,
         problem = null,

@@ -6,22 +6,21 @@
 -- Rows that another beat is marking at this moment are skipped, not waited for. A row that it has marked just now,
 -- after this statement took its snapshot, is not marked again: to lock it, Postgres checks the conditions on its new
 -- version. `is_marked` (internal/marks.sql) tells whether a mark counts. `no key update`: a plain `for update` hides
--- a row while another transaction inserts one that refers to it. `created_at` is what the ids of the row's jobs begin
--- with. It changes when a person has occurrences decided anew, so their jobs get other ids.
+-- a row while another transaction inserts one that refers to it. `created_at` is what the ids of the row's jobs are
+-- made from. It changes when a person has occurrences decided anew, so their jobs get other ids.
 --
 -- Rows whose queue is closed (beat/send/closed_queues.py) stay as they are: those of these queues, and of those without
 -- a queue of their own those of these tasks.
 --
 -- **At once** (`mark_or_submit`). Most decisions are the same one: the occurrence is on time and is sent, and the next
 -- one is the next run. So the beat that decided last (planning/ahead.py) has left in the row the next runs: their
--- occurrences (`planned_ahead`), when these are due (`due_ahead`; NULL if each is at its own instant), and the ids of
--- their jobs (`jobs_ahead`). The place of `planned_for` in them is that of the next run, so that a tick need not write
--- them. Where nothing is in the way, this statement does what a decision and its submit would do: the new job has the
--- mark, and the row has its next run and no mark. All other rows are marked, and `job` is NULL. A row is submitted at
--- once only if
+-- occurrences (`planned_ahead`), and when these are due (`due_ahead`; NULL if each is at its own instant). The place of
+-- `planned_for` in them is that of the next run, so that a tick need not write them. Where nothing is in the way, this
+-- statement does what a decision and its submit would do: the new job has the mark, and the row has its next run and no
+-- mark. All other rows are marked, and `job` is NULL. A row is submitted at once only if
 --   - no beat has marked it, not even one that died: an occurrence may be later after that and still be on time;
 --   - this run is planned ahead, for this instant, and the one after it: the row trigger takes away what is planned
---     with every change that could make it wrong;
+--     with every change that could make it wrong, and `replan` makes the row unplanned;
 --   - the occurrence is on time, by `on_time` and `catchup_window`, and later than the last one decided; of a row with
 --     windows by no more than a minute, within which no window opens (`FREE_FOR`);
 --   - nothing stands in the way for which `submit` has rules: a job of the row, its group, other tasks that must have
@@ -93,14 +92,17 @@ begin
                 select array_position(stored.planned_ahead, stored.planned_for) as present offset 0
             ) as place
             cross join lateral {schema}.new_job(
-                stored, stored.jobs_ahead[present], stored.planned_for, stored.next_run_at, 'schedule',
-                stored.overlap <> 'allow', null,
+                stored,
+                {schema}.job_id(
+                    stored.name, coalesce(stored.decided_anew_at, stored.created_at), stored.planned_for),
+                stored.planned_for, stored.next_run_at, 'schedule', stored.overlap <> 'allow', null,
                 {schema}.pickup_within(stored.planned_for, stored.planned_ahead[present + 1], longest_pickup),
                 stored.timezone, mark.full_acts_as, mark.beat, {schema}.now(), own_lease) as created
             where stored.ctid = any (due)
                 and stored.marked_by is null
                 and (coalesce(stored.due_ahead, stored.planned_ahead))[present] = stored.next_run_at
-                and stored.planned_ahead[present + 1] is not null and stored.jobs_ahead[present] is not null
+                and stored.planned_ahead[present + 1] is not null
+                and stored.planned_revision = stored.revision
                 and stored.planned_for > coalesce(stored.last_run_at, '-infinity')
                 and stored.next_run_at >= {schema}.now() - make_interval(secs => mark.on_time)
                 and (stored.blackout is null or stored.next_run_at >= {schema}.now() - interval '1 minute')

@@ -252,7 +252,6 @@ begin
             pickup_deadline = outcome.deadline,
             planned_ahead = outcome.planned_ahead,
             due_ahead = outcome.due_ahead,
-            jobs_ahead = outcome.jobs_ahead,
             marked_by = null,
             marked_at = null,
             taken_over = false

@@ -82,7 +82,6 @@ begin
         pickup_deadline = free.deadline,
         planned_ahead = free.planned_ahead,
         due_ahead = free.due_ahead,
-        jobs_ahead = free.jobs_ahead,
         marked_by = null,
         marked_at = null,
         taken_over = false
