@@ -22,6 +22,7 @@ from celery_pgbeat.errors import InvalidPeriodicTask, UnknownPeriodicTask
 from celery_pgbeat.postgres.database import Database
 from celery_pgbeat.testing import PgBeatTest, at, upcoming
 from celery_pgbeat.testing.temporary_schema import PREFIX
+from tests.conftest import MakeKit
 
 NOON = "2026-03-28 12:00 Europe/Berlin"  # before the night in which Berlin's clocks go forward
 
@@ -57,11 +58,21 @@ def database(postgres_server: str) -> Iterator[Database]:
 
 
 @pytest.fixture
-def make(postgres_server: str) -> Make:
-    """Make a kit on the tests' own server, in a schema that nothing else of the test knows."""
+def make(make_kit: MakeKit) -> Make:
+    """Make the only kit of a test, in a schema that is there already."""
 
     def made(source: Any, now: str = NOON, **rest: Any) -> PgBeatTest:
-        return PgBeatTest(source, postgres_server, now, **rest)
+        return make_kit(source, now, **rest)
+
+    return made
+
+
+@pytest.fixture
+def make_own(postgres_server: str) -> Make:
+    """Make a kit on the tests' own server, which makes and drops a schema of its own."""
+
+    def made(source: Any, **rest: Any) -> PgBeatTest:
+        return PgBeatTest(source, postgres_server, NOON, **rest)
 
     return made
 
@@ -183,16 +194,16 @@ def test_arguments_that_are_made_late_are_made(make: Make) -> None:
     assert [42] == sent.args
 
 
-def test_arguments_that_the_task_does_not_take_are_refused_and_the_failure_says_so(make: Make) -> None:
+def test_arguments_that_the_task_does_not_take_are_refused_and_the_failure_says_so(make_own: Make) -> None:
     app = shop({"poll": {**entry(every("5m"), task="mail.poll"), "kwargs": {"bax": 1}}})
 
     @app.task(name="mail.poll", shared=False)
     def poll(box: int) -> None: ...
 
-    with pytest.raises(InvalidPeriodicTask, match="unexpected keyword argument 'bax'"), make(app):
+    with pytest.raises(InvalidPeriodicTask, match="unexpected keyword argument 'bax'"), make_own(app):
         pass
     app.conf.beat_schedule = {}
-    with make(app) as kit:
+    with make_own(app) as kit:
         schema = kit.beat.settings.schema
         call = f"select {schema}.schedule('poll', 'mail.poll', 'every 5m', kwargs => '{{\"bax\": 1}}')"
         kit.beat.database.execute(call)
@@ -252,10 +263,10 @@ def test_a_task_that_is_not_allowed_is_skipped(make: Make) -> None:
 # Time.
 
 
-def test_two_kits_that_do_the_same_see_the_same_to_the_ids_of_the_jobs(make: Make) -> None:
+def test_two_kits_that_do_the_same_see_the_same_to_the_ids_of_the_jobs(make_own: Make) -> None:
     runs = []
     for _ in range(2):
-        with make(nightly()) as kit:
+        with make_own(nightly()) as kit:
             runs.append(kit.advance("3d"))
 
     assert 3 == len(runs[0])
@@ -301,12 +312,12 @@ def test_only_the_rows_of_the_test_run_and_new_code_changes_nothing_about_that(m
         assert "not in `only`, the rows of this test" == kit.beat.get("often").pause_reason
 
 
-def test_a_name_in_only_that_the_code_does_not_declare_is_an_error(make: Make, database: Database) -> None:
+def test_a_name_in_only_that_the_code_does_not_declare_is_an_error(make_own: Make, database: Database) -> None:
     before = schemas(database)
 
     with (
         pytest.raises(LookupError, match=r"^only: the code declares no 'nihgtly', but 'nightly'$"),
-        make(nightly(), only=["nihgtly"]),
+        make_own(nightly(), only=["nihgtly"]),
     ):
         pass
 
@@ -497,26 +508,26 @@ def test_new_code_is_synced_as_by_a_beat_that_starts_with_it(make: Make) -> None
         assert ["new"] == [sent.periodic_task for sent in kit.advance("1d")]
 
 
-def test_a_wrong_declaration_is_an_error_and_leaves_nothing_behind(make: Make, database: Database) -> None:
+def test_a_wrong_declaration_is_an_error_and_leaves_nothing_behind(make_own: Make, database: Database) -> None:
     before = schemas(database)
 
     with (
         pytest.raises(InvalidPeriodicTask, match=r"'nightly' in code is refused: .*hour 25"),
-        make(shop({"nightly": entry("0 25 * * *")})),
+        make_own(shop({"nightly": entry("0 25 * * *")})),
     ):
         pass
 
     assert set() == {name for name in schemas(database) - before if name.startswith(PREFIX)}
 
 
-def test_the_schema_is_unique_and_is_dropped_whatever_happens(make: Make, database: Database) -> None:
-    with make(nightly()) as one, make(nightly()) as other:
+def test_the_schema_is_unique_and_is_dropped_whatever_happens(make_own: Make, database: Database) -> None:
+    with make_own(nightly()) as one, make_own(nightly()) as other:
         made = {kit.beat.settings.schema for kit in (one, other)}
         assert 2 == len(made)
         assert made <= schemas(database)
 
     def fail() -> None:
-        with make(nightly()) as kit:
+        with make_own(nightly()) as kit:
             made.add(kit.beat.settings.schema)
             raise KeyError
 
@@ -527,14 +538,14 @@ def test_the_schema_is_unique_and_is_dropped_whatever_happens(make: Make, databa
 
 
 def test_a_schema_can_be_named_for_ones_own_sql_but_never_one_that_is_there(
-    make: Make, database: Database, unique_name: Callable[[], str]
+    make_own: Make, database: Database, unique_name: Callable[[], str]
 ) -> None:
     name = unique_name()
-    with make(nightly(), schema=name) as kit:
+    with make_own(nightly(), schema=name) as kit:
         database.execute(f"select {name}.schedule('poll', 'mail.poll', 'every 1h')")
         kit.advance("1h")
         kit.assert_sent("poll", task="mail.poll", times=1)
-        with pytest.raises(ValueError, match="is there already"), make(nightly(), schema=name):
+        with pytest.raises(ValueError, match="is there already"), make_own(nightly(), schema=name):
             pass
         assert name in schemas(database)
     assert name not in schemas(database)
