@@ -76,7 +76,7 @@ def drive(database: str, broker: str, due: datetime, rows: int, ready: Connectio
     while (marked := store.mark(BATCH)) or time.time() < due.timestamp() + 0.1:
         if marked:
             decisions = [_decided(row, next(ids), due) for row in marked]
-            store.submit_free(decisions, "UTC")
+            store.submit(decisions, "UTC", True, True)
             write(len(decisions))
             store.confirm([(decision.job, 0.0) for decision in decisions if decision.job is not None])
 

@@ -71,8 +71,8 @@ class Counting(Observer):
                 skipped[decision.skipped.reason] += decision.skipped.count
             if decision.job is None or decision.due_at is None:
                 continue
-            if not answer.made:
-                skipped["shadow" if answer.in_shadow else "overlap"] += 1
+            if answer.reason is not None:
+                skipped[answer.reason] += 1
             elif not answer.waits:
                 due_ats[decision.job] = decision.due_at
         self._due_ats.add(due_ats)

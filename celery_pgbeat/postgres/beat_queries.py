@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import uuid
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import fields, replace
+from dataclasses import fields
 from datetime import datetime, timedelta
 from typing import Any, cast
 
@@ -164,20 +164,6 @@ class BeatQueries(UpkeepQueries, BackfillQueries):
         )
         return [row[0] for row in rows]
 
-    def submit_free(
-        self, decisions: Sequence[Decision], default_timezone: str, full_acts_as: str = "full"
-    ) -> list[Submitted]:
-        """Submit the decided occurrences that no other job blocks; `submit` takes the others."""
-        rows = self._run(
-            "submit_free",
-            direct=True,
-            beat=self.beat,
-            timezone=default_timezone,
-            full_acts_as=full_acts_as,
-            decisions=_as_records(decisions),
-        )
-        return [Submitted(name, made, False, None, None) for name, made in rows]
-
     def submit(
         self,
         decisions: Sequence[Decision],
@@ -194,6 +180,7 @@ class BeatQueries(UpkeepQueries, BackfillQueries):
         """
         rows = self._run(
             "submit",
+            direct=True,
             beat=self.beat,
             timezone=default_timezone,
             may_judge=may_judge,
@@ -203,17 +190,10 @@ class BeatQueries(UpkeepQueries, BackfillQueries):
             shadow=shadow,
             decisions=_as_records(decisions),
         )
-        answers: dict[str, Submitted] = {}
-        # First the rows that were submitted, then the jobs that block an occurrence, then those that were given up.
-        for name, made, waits, blocked_by, finished_group, lost in rows:
-            known = answers.get(name) or Submitted(name, made, waits, None, None, in_shadow=shadow)
-            answers[name] = replace(
-                known,
-                blocked_by=as_uuid(blocked_by) or known.blocked_by,
-                lost=as_uuid(lost) or known.lost,
-                finished_group=finished_group or known.finished_group,
-            )
-        return list(answers.values())
+        return [
+            Submitted(name, made, waits, reason, as_uuid(blocked_by), as_uuid(lost))
+            for name, made, waits, reason, blocked_by, lost in rows
+        ]
 
     def postpone(self, postponed: Sequence[Postponed]) -> list[str]:
         """Postpone due periodic tasks to the end of their blackout windows, fenced by this very mark."""

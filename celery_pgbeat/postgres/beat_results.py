@@ -108,20 +108,18 @@ class Submitted:
 
     Attributes:
         made: a job was created.
-        waits: it is buffered, and sent when no other job blocks it any more.
-        blocked_by: the job that prevented it; None also if that job was made at the same moment.
+        waits: it is not to be sent now: it waits for another job, for other tasks, for a slot or for a person.
+        reason: why the occurrence is skipped, as the history has it.
+        blocked_by: the job for which it is skipped; None also if that job was made at the same moment.
         lost: a job past its deadline that was given up first.
-        in_shadow: the beat is in shadow, so no job was created.
-        finished_group: the group that prevented it, because it takes no new jobs.
     """
 
     name: str
     made: bool
-    waits: bool
-    blocked_by: uuid.UUID | None
-    lost: uuid.UUID | None
-    in_shadow: bool = False
-    finished_group: str | None = None
+    waits: bool = False
+    reason: str | None = None
+    blocked_by: uuid.UUID | None = None
+    lost: uuid.UUID | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,14 +13,6 @@ import re
 IS_ON = re.compile(r"\{is_on(?: (\w+))?\}")
 
 FRAGMENTS = {
-    # Which rows a beat may submit: those that still have the mark and the next run that it decided about, that run at
-    # all, and of which nothing later has been decided. For `submit` and `submit_free`.
-    "{is_as_decided}": """stored.marked_at = planned.marked_at
-            and stored.next_run_at = planned.old_next_run_at
-            and stored.enabled and not stored.group_paused
-            and (stored.pause_after_failures is null
-                or not {schema}.pause_is_due(stored.name, stored.failures_from, stored.pause_after_failures))
-            and planned.decided_until > coalesce(stored.last_run_at, '-infinity')""",
     # Which periodic tasks a page has, and in which order.
     "{page}": """where name > %(after)s
     and (%(pattern)s::text is null or name like %(pattern)s::text)

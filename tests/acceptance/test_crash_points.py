@@ -54,7 +54,7 @@ class Stage:
         elif step == "recover":
             self._insert(name, None)
             sql(self.url, "select pgbeat.trigger(%(name)s)", name=name)
-        elif step == "submit_free":
+        elif step == "submit":
             self._insert(name, None, next_run_at=now)
         elif step == "judge":
             self._lose_a_message(name)
@@ -114,7 +114,7 @@ def test_p2_a_beat_killed_around_any_step_loses_and_doubles_nothing(
 ) -> None:
     """Alone, it is started again; of two, the other goes on. What was due is dealt with before the next one dies."""
     points = around(steps)
-    stall = Fault(TICK["submit_free"], "hang", "after", call=0, seconds=LEASE + 0.2, trap=str(tmp_path / STALL))
+    stall = Fault(TICK["submit"], "hang", "after", call=0, seconds=LEASE + 0.2, trap=str(tmp_path / STALL))
     cluster.settings = {"pgbeat_lease": LEASE, "pgbeat_poll": POLL, "pgbeat_batch": BATCH, "pgbeat_dead_after": 2}
     # A worker on a busy machine is silent at times, and that is not what this is about.
     worker = cluster.worker(settings={"pgbeat_dead_after": 30})

@@ -23,7 +23,7 @@ MARGIN = 3.0  # seconds that a busy machine may add to them
 SECOND = timedelta(seconds=1)
 ROWS = 6
 UNHEARD, UNANSWERED = "unheard", "unanswered"  # the connection breaks before the server has read it, or when it is done
-BEATS = ["plan", "mark_or_submit", "submit_free", "submit", "confirm", "recover"]
+BEATS = ["plan", "mark_or_submit", "submit", "confirm", "recover"]
 WORKERS = ["start", "finish_many", "retry"]
 
 
@@ -115,7 +115,7 @@ def make_necessary(url: str, statement: str) -> None:
     name = f"{statement}-{uuid.uuid4()}"
     if statement == "plan":
         insert(url, name, "2030-01-01")
-    elif statement == "submit_free":
+    elif statement == "submit":
         insert(url, name, None)
         sql(url, "update pgbeat.periodic_task set next_run_at = now() where name = %(name)s", name=name)
     elif statement == "recover":

@@ -18,7 +18,6 @@ _REPORTS = "celery_pgbeat.postgres.worker_queries:WorkerQueries"
 # What a beat does, in the words of the house.
 TICK = {
     "mark_or_submit": f"{_STORE}.mark_or_submit",
-    "submit_free": f"{_STORE}.submit_free",
     "submit": f"{_STORE}.submit",
     "publish": "celery_pgbeat.beat.send.publisher:Publisher.publish",
     "confirm": f"{_STORE}.confirm",

@@ -71,14 +71,8 @@ class Observed:
         self.observer.marked(marked, began)
         return marked
 
-    def submit_free(self, decisions: Sequence[Decision]) -> None:
-        """Submit by the short statement."""
-        answers: list[Submitted] = []
-        with self.observer.submitting(decisions, answers):
-            answers += self.queries.submit_free(decisions, "UTC")
-
     def submit(self, decisions: Sequence[Decision]) -> None:
-        """Submit by the long statement."""
+        """Submit what was decided."""
         answers: list[Submitted] = []
         with self.observer.submitting(decisions, answers):
             answers += self.queries.submit(decisions, "UTC", may_judge=True, resending=True)

@@ -60,7 +60,7 @@ if __name__ == "__main__":
     migrate_database(URL)
     session, beat, store = Session(URL), PgBeat(url=URL), store_of(URL)
     make_due(store, "nightly", subject=SAID)
-    store.submit_free([decided(row) for row in store.mark(1)], "UTC")
+    store.submit([decided(row) for row in store.mark(1)], "UTC", True, True)
     (job,) = (str(row["id"]) for row in session.rows("select id from pgbeat.active_job"))
     in_sql(session, job)
     for_people(beat, job)

@@ -364,7 +364,7 @@ def test_what_the_ordinary_way_has_still_to_decide_is_left_to_it_and_then_judged
     assert not desk.run_cycle()
 
     (tick,) = store.mark(10)
-    assert store.submit_free([decided(tick, next_run_at=NOON + HOUR)], "UTC")
+    assert store.submit([decided(tick, next_run_at=NOON + HOUR)], "UTC", True, True)
     end_job(hourly, store.database.execute("select id from pgbeat.active_job")[0][0])
     assert store.look().backfills
     assert desk.run_cycle()
@@ -452,7 +452,6 @@ def test_a_tick_that_finds_a_backfill_s_job_is_decided_by_overlap(hourly: Situat
     hourly.session.rows("update pgbeat.periodic_task set next_run_at = pgbeat.now()")
     rows = desk.store.mark(10)
 
-    assert [] == desk.store.submit_free([decided(row) for row in rows], "UTC")
     (answer,) = desk.store.submit([decided(row) for row in rows], "UTC", True, True)
     assert (False, job["id"]) == (answer.made, str(answer.blocked_by))
     assert "55006" == hourly.session.refusal("select pgbeat.trigger('nightly')").pgcode
@@ -505,7 +504,6 @@ def test_a_submit_takes_the_mark_of_a_tick_off_so_that_it_changes_nothing(
 
     assert desk.run_cycle()
 
-    assert [] == other.submit_free([decided(tick)], "UTC")
     assert [] == other.submit([decided(tick)], "UTC", True, True)
     assert hours(1) == [job["scheduled_for"] for job in jobs(hourly)]
 

@@ -43,7 +43,7 @@ BEHIND_FUNCTIONS = {
     ("pgbeat_worker", "active_job", "UPDATE", "slot"),  # promoted
     ("pgbeat_worker", "active_job", "UPDATE", "wait_reason"),  # promoted
     ("pgbeat_worker", "active_job", "UPDATE", "run"),  # ask
-    ("pgbeat_beat", "active_job", "INSERT", None),  # mark, submit_free, submit
+    ("pgbeat_beat", "active_job", "INSERT", None),  # mark, submit
     ("pgbeat_beat", "task_group", "UPDATE", "state"),  # grant_slots
     ("pgbeat_beat", "task_group", "UPDATE", "next_turn_at"),  # grant_slots
     ("pgbeat_beat", "task_group", "UPDATE", "last_served"),  # grant_slots

@@ -73,7 +73,7 @@ def test_a_submitted_job_carries_it_even_after_its_row_has_changed(migrated_data
     make_due(store, "nightly", args=[SECRET], sensitive=True)
     (row,) = store.mark(10)
     assert row.sensitive
-    store.submit_free([decided(row)], "UTC")
+    store.submit([decided(row)], "UTC", True, True)
     session.rows("update pgbeat.periodic_task set sensitive = false")
     session.rows("update pgbeat.active_job set marked_at = null, marked_by = null, check_at = default")
 
@@ -82,7 +82,7 @@ def test_a_submitted_job_carries_it_even_after_its_row_has_changed(migrated_data
     assert [True] == [job.sensitive for job in jobs]
 
 
-def test_the_long_submit_carries_it_as_well(migrated_database: str, session: Session) -> None:
+def test_a_job_that_waits_carries_it_as_well(migrated_database: str, session: Session) -> None:
     store = beat(migrated_database)
     make_due(store, "nightly", args=[SECRET], sensitive=True, overlap="buffer_one")
     session.rows("select pgbeat.trigger('nightly')")

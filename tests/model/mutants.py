@@ -41,17 +41,20 @@ class Mutant:
         return re.compile("|".join(r"\s+".join(map(re.escape, text.split())) for text in texts))
 
 
-SUBMITS = ("submit_free", "submit")
 MUTANTS = {
     "an unsent job is never taken over": Mutant(
         ("recover",),
         'and not "pgbeat".is_marked(job.marked_at,',
         'and job.marked_at is null and not "pgbeat".is_marked(null,',
     ),
-    "a submit is not fenced by its own mark": Mutant(SUBMITS, "and stored.marked_at = planned.marked_at", ""),
+    "a submit is not fenced by its own mark": Mutant(
+        ("is_as_decided",), "stored.marked_at = is_as_decided.marked_at", "true"
+    ),
     "a start forgets its own token": Mutant(("start",), "token = start.token or stop_request", "stop_request"),
     "a submit is not fenced by the instant": Mutant(
-        SUBMITS, "and stored.marked_at = planned.marked_at and stored.next_run_at = planned.old_next_run_at", ""
+        ("is_as_decided",),
+        "stored.marked_at = is_as_decided.marked_at and stored.next_run_at = is_as_decided.next_run_at",
+        "true",
     ),
     "a postponement is not fenced": Mutant(
         ("postpone",), "and task.marked_by = postponed.beat and task.marked_at = postponed.marked_at", ""
@@ -163,7 +166,7 @@ MUTANTS = {
     ),
 }
 FUNCTIONS = {
-    *("ask", "promote_first", "periodic_task_written", "start", "mark", "confirm", "submit_free", "submit"),
+    *("ask", "promote_first", "periodic_task_written", "start", "mark", "confirm", "is_as_decided"),
     *("finish", "pick_up", "release", "work_changed"),
     *("why_held", "why_stopped", "next_in", "most_active", "active_job_gone", "active_job_waits"),
     *("settle_downstream", "lets_go_on", "first_end", "due_after", "decided_after", "undone_from"),

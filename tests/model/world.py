@@ -168,10 +168,7 @@ class World:
         marked = beat.marked[0] if again else beat.marked.popleft()
         if marked.postponed:
             beat.store.postpone(marked.postponed)
-        answers = beat.store.submit_free(marked.decisions, RULES.timezone) if marked.decisions else []
-        free = {answer.name for answer in answers}
-        rest = [decision for decision in marked.decisions if decision.row.name not in free]
-        answers += beat.store.submit(rest, RULES.timezone, judging, True) if rest else []
+        answers = beat.store.submit(marked.decisions, RULES.timezone, judging, True) if marked.decisions else []
         jobs = {decision.row.name: decision.job for decision in marked.decisions}
         if answered:
             for answer in answers:

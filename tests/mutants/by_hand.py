@@ -19,7 +19,6 @@ def _in(file: str, *tests: str) -> Callable[..., Planted]:
 
 AT_ONCE = "protocol/test_submitted_at_once.py"
 TICK = "protocol/test_mark_and_submit.py"
-FREE = "protocol/test_submit_free.py"
 POLICIES = "protocol/test_overlap_policies.py"
 SENDING = "protocol/test_publish_confirm_recover.py"
 FAILURES = "protocol/test_failures.py"
@@ -29,10 +28,8 @@ RACES = "race/test_two_connections.py"
 HOSTILE = "interfaces/test_hostile_texts.py"
 SHELL = "interfaces/test_shell.py"
 
-fragments = _in("postgres/fragments.py", TICK, FREE)
 mark = _in("postgres/sql/beat/mark.sql", TICK)
 at_once = _in("postgres/sql/beat/mark.sql", AT_ONCE)
-free = _in("postgres/sql/beat/submit_free.sql", FREE, TICK)
 submit = _in("postgres/sql/beat/submit.sql", TICK, POLICIES)
 policies = _in("postgres/sql/beat/submit.sql", POLICIES, TICK)
 confirm = _in("postgres/sql/beat/confirm.sql", SENDING, "protocol/test_confirm_again.py", "protocol/test_recheck.py")
@@ -60,26 +57,20 @@ STATEMENTS_OF_THE_BEAT = {
     ),
     "a row is submitted at once in a window that has opened since": at_once("interval '1 minute'", "interval '1 hour'"),
     "what a group holds is submitted at once": at_once("and (limited or state = 'finished')", "and false"),
-    "a submit is not fenced by its own mark": fragments(
-        "stored.marked_at = planned.marked_at and stored.next_run_at = planned.old_next_run_at",
-        "stored.next_run_at = planned.old_next_run_at",
+    "a submit is not fenced by its own mark": submit("stored.marked_at = is_as_decided.marked_at", "true"),
+    "an occurrence is decided twice": submit(
+        "and is_as_decided.decided_until > coalesce(stored.last_run_at, '-infinity')"
     ),
-    "an occurrence is decided twice": fragments(
-        "and planned.decided_until > coalesce(stored.last_run_at, '-infinity')"
+    "a submit passes a pause that is due": submit(
+        "not {schema}.pause_is_due(", "true or not {schema}.pause_is_due(", FAILURES
     ),
-    "a submit passes a pause that is due": fragments(
-        "not {schema}.pause_is_due(", "true or not {schema}.pause_is_due("
-    ),
-    "a submit makes a run after max_runs": free(
-        "(stored.run_count + (planned.job is not null)::int < stored.max_runs)",
-        "(stored.run_count + (planned.job is not null)::int <= stored.max_runs)",
-    ),
+    "a submit makes a run after max_runs": submit("(runs < task.max_runs)", "(runs <= task.max_runs)"),
     "a beat that may not judge yet gives a job up": submit(
         "where submit.may_judge and periodic_task", "where periodic_task"
     ),
-    "buffer_one keeps any number waiting": policies("and remaining.waiting = 0"),
-    "buffer_all keeps one more than the limit": policies("remaining.waiting < submit", "remaining.waiting <= submit"),
-    "a cancel takes a terminate back": policies("coalesce(stop_request, 'cancel')", "'cancel'"),
+    "buffer_one keeps any number waiting": policies("caught_up or waiting = 0", "true"),
+    "buffer_all keeps one more than the limit": policies("waiting < submit", "waiting <= submit"),
+    "a cancel takes a terminate back": policies("coalesce(job.stop_request, 'cancel')", "'cancel'"),
     "a beat in shadow sends": policies("when submit.shadow then 'shadow'", "", "protocol/test_shadow.py"),
     "a submit and a judge meet, and neither occurrence runs": policies(
         "order by id for key share skip locked", "order by id", "race/test_jobs.py"

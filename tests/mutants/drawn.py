@@ -145,8 +145,8 @@ def _definitions(names: str) -> tuple[str, ...]:
 DRAWN = {
     "tick-sql": Draw(
         5,
-        _sql("mark submit submit_free confirm recover judge look"),
-        _store("mark_and_submit publish_confirm_recover overlap_policies submitted_at_once submit_free recheck")
+        _sql("mark submit confirm recover judge look"),
+        _store("mark_and_submit publish_confirm_recover overlap_policies submitted_at_once recheck")
         + _store("groups failures after queues"),
     ),
     "worker-sql": Draw(

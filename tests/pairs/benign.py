@@ -39,7 +39,7 @@ class Benign:
         return all(any(re.fullmatch(pattern, line) for pattern in self.differences) for line in difference)
 
 
-SUBMITS = frozenset({"submit", "submit, not judging", "submit_free"})
+SUBMITS = frozenset({"submit", "submit, not judging"})
 BENIGN = (
     Benign(
         SUBMITS,

@@ -45,12 +45,9 @@ def _of_ticks(texts: Texts, memory: Memory) -> Iterator[Statement]:
 
     decisions = memory.decisions
     if decisions:
-        submit = said("submit", lambda store: store.submit(decisions, "UTC", True, True))
-        yield submit
+        yield said("submit", lambda store: store.submit(decisions, "UTC", True, True))
         if memory.is_silent:
             yield said("submit, not judging", lambda store: store.submit(decisions, "UTC", False, True))
-        free = texts.of_beat(A, lambda store: store.submit_free(decisions, "UTC"))
-        yield Statement("submit_free", free, again=submit.sql)  # what that leaves is submit's
         yield said("unmark", lambda store: store.unmark())
         yield said("report_problem", lambda store: store.report_problem(memory.problems), once=True)
     if memory.postponed:

@@ -40,7 +40,7 @@ ONCE_WRONG: dict[str, tuple[str, list[tuple[str, str]]]] = {
     "a job that is to be sent again is asked to end": ("due, cancel_other, sent in vain", [("judge", "submit")]),
     "a lost job starts beside the next tick": (
         "due, skip, lost, not exclusive",
-        [("start_lost", "submit_free"), ("submit_free", "start_lost")],
+        [("start_lost", "submit"), ("submit", "start_lost")],
     ),
     "a lost job starts beside one that is triggered": (
         "due, skip, lost, not exclusive",

@@ -77,7 +77,6 @@ STATEMENTS = (
     "select * from pgbeat.mark('beat', 15, 1000, 0, array[]::text[], '{}', '{}')",
     "select pgbeat.pause_is_due('a', now(), 3)",
     "select pgbeat.count_end('a', gen_random_uuid(), 'failed')",
-    f"select * from pgbeat.submit_free('beat', 'UTC', 'full', {DECIDED})",
     f"select * from pgbeat.submit('beat', 'UTC', 'full', true, true, 100, false, {DECIDED})",
     "select pgbeat.start(gen_random_uuid(), 0, 0, gen_random_uuid(), 'worker', 30, null)",
     "select * from pgbeat.start_spaced(gen_random_uuid(), 0, 0, gen_random_uuid(), 'worker', 30, null)",

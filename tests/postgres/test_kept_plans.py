@@ -22,11 +22,12 @@ DECIDED = (
 CALLS = {
     "look": "select due from pgbeat.look(15, '{}', '{}', '{}')",
     "mark": "select mark.name from pgbeat.mark('beat', 15, 10, 0, '{}', '{}', '{}', at_once => true, on_time => 30)",
-    "submit_free": (
+    "submit, by set": (
         "select free.made from pgbeat.periodic_task cross join lateral"
-        f" pgbeat.submit_free('beat', 'UTC', 'full', {DECIDED}) as free where periodic_task.name = 'free'"
+        f" pgbeat.submit('beat', 'UTC', 'full', true, true, 100, false, {DECIDED}) as free"
+        " where periodic_task.name = 'free' and free.made"
     ),
-    "submit": (
+    "submit, one by one": (
         "select blocked.blocked_by from pgbeat.periodic_task cross join lateral"
         f" pgbeat.submit('beat', 'UTC', 'full', true, true, 100, false, {DECIDED}) as blocked"
         " where periodic_task.name = 'blocked' and blocked.blocked_by is not null"

@@ -20,7 +20,7 @@ from tests.postgres import test_every_statement
 
 ROWS = 5_000
 GAP = timedelta(seconds=30)
-# As `mark`, `submit_free` and `submit` do, whose plans EXPLAIN does not show.
+# As `mark` and `submit` do, whose plans EXPLAIN does not show.
 MAKES_JOBS = (
     "select made.* from unnest(array[gen_random_uuid()]) as job cross join pgbeat.periodic_task as stored "
     "cross join lateral pgbeat.new_job(stored, job, now(), now(), 'schedule', true, null, "
@@ -180,9 +180,9 @@ def test_p11_a_submit_reads_the_rows_that_it_submits(store: BeatQueries, migrate
     decisions = [decided(row) for row in store.mark(1000)]
     session = Session(migrated_database)
     for _ in range(10):
-        session.rows(said(session, store, lambda: store.submit_free([], "UTC")))
+        session.rows(said(session, store, lambda: store.submit([], "UTC", True, True)))
 
-    found = read_by(session, said(session, store, lambda: store.submit_free(decisions, "UTC")))
+    found = read_by(session, said(session, store, lambda: store.submit(decisions, "UTC", True, True)))
 
     assert {} == found["as a whole"]
     assert 2 * due <= found["rows"] < 3 * due + 20
@@ -287,7 +287,6 @@ def test_p11_plans_that_were_kept_since_the_tables_were_small_serve_when_they_ha
         session.rows(f"alter table pgbeat.{table} set (autovacuum_enabled = false)")
         session.rows(f"vacuum analyze pgbeat.{table}")  # none of them again, or plans were made anew
     itself = [
-        said(session, store, lambda: store.submit_free([], "UTC")),
         said(session, store, lambda: store.submit([], "UTC", True, True)),
         said(session, reports, lambda: reports.start_spaced(Start(uuid.uuid4(), 0, 0, uuid.uuid4(), "w"), GAP)),
         said(session, reports, lambda: reports.finish_many([])),
@@ -311,7 +310,6 @@ def test_p11_plans_that_were_kept_since_the_tables_were_small_serve_when_they_ha
     unstarted = [Unstarted(MessageCopy(row["id"], 0, 0), "failed", "worker-a") for row in ids[3:]]
 
     said_now = {
-        "submit_free": (said(session, store, lambda: store.submit_free(decisions, "UTC")), 50),
         "submit": (said(session, store, lambda: store.submit(decisions, "UTC", True, True)), 100),
         "start_spaced": (said(session, reports, lambda: reports.start_spaced(early, GAP)), 20),
         "finish_many": (said(session, reports, lambda: reports.finish_many(ends)), 200),

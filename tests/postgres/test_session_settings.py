@@ -129,7 +129,7 @@ def test_a_row_goes_through_the_statements_of_a_beat_as_it_is(store: BeatQueries
     assert (NAME, START_AT, due_at, due_at) == (due.name, due.start_at, due.next_run_at, due.planned_for)
     assert (jitter, run_time) == (due.jitter, due.max_run_time)
     assert 99 * 360 * DAY + DAY - timedelta(seconds=1) == due.catchup_window
-    (submitted,) = store.submit_free([decided(due)], "UTC")
+    (submitted,) = store.submit([decided(due)], "UTC", True, True)
     assert (NAME, True) == (submitted.name, submitted.made)
     store.give_back()
     (recovered,) = store.recover(10, SILENCE)

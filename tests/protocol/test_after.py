@@ -62,8 +62,7 @@ def submit(store: BeatQueries, *names: str) -> None:
     answers = [decide(row, RULES) for row in store.mark(100) if not names or row.name in names]
     store.postpone([one for one in answers if isinstance(one, Postponed)])
     decisions = [one for one in answers if isinstance(one, Decision)]
-    free = {one.name for one in store.submit_free(decisions, "UTC")}
-    store.submit([one for one in decisions if one.row.name not in free], "UTC", True, True)
+    store.submit(decisions, "UTC", True, True)
 
 
 def tick_planned(store: BeatQueries) -> None:

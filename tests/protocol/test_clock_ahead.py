@@ -44,9 +44,7 @@ def cycle(store: BeatQueries, ending: bool = True) -> list[uuid.UUID]:
     made: list[uuid.UUID] = []
     while rows := store.mark(100):
         decisions = [decision for row in rows if isinstance(decision := decide(row, RULES), Decision)]
-        answers = store.submit_free(decisions, "UTC")
-        if len(answers) < len(decisions):
-            answers += store.submit(decisions, "UTC", may_judge=False, resending=False)
+        answers = store.submit(decisions, "UTC", may_judge=False, resending=False)
         jobs = {decision.row.name: decision.job for decision in decisions}
         made += [job for answer in answers if answer.made and (job := jobs[answer.name]) is not None]
         if ending:
@@ -229,7 +227,6 @@ def test_a_submit_from_ahead_changes_nothing_after_the_person(
 
     session.rows("select pgbeat.resume('a')")
 
-    assert [] == store.submit_free([decision], "UTC")
     assert [] == store.submit([decision], "UTC", may_judge=False, resending=False)
     assert TEN_PAST == session.task("a")["last_run_at"]
 

@@ -36,10 +36,6 @@ def counted(migrated_database: str) -> Iterator[Counted]:
     made.close()
 
 
-def submit_free(beat: Observed) -> None:
-    beat.submit_free([decided(row) for row in beat.mark()])
-
-
 def submit(beat: Observed) -> None:
     beat.submit([decided(row) for row in beat.mark()])
 
@@ -50,7 +46,7 @@ def submit_at_once(beat: Observed) -> None:
     assert 2 == len(beat.mark_or_submit().at_once)
 
 
-@pytest.mark.parametrize("how", [submit_free, submit, submit_at_once])
+@pytest.mark.parametrize("how", [submit, submit_at_once])
 def test_what_is_confirmed_counts_as_sent_with_how_late_it_was(
     counted: Counted, how: Callable[[Observed], None]
 ) -> None:
@@ -71,7 +67,7 @@ def test_a_job_whose_row_is_locked_is_counted_when_it_is_confirmed_again(
     counted: Counted, migrated_database: str
 ) -> None:
     make_due(counted.queries, "a")
-    submit_free(counted)
+    submit(counted)
     with (
         beat(migrated_database, "other")
         .database.engine.execution_options(isolation_level="READ COMMITTED")
@@ -110,7 +106,7 @@ def test_what_was_taken_from_this_beat_is_not_counted(counted: Counted) -> None:
 
 def test_a_refusal_is_counted_and_the_third_one_loses_the_job(counted: Counted) -> None:
     make_due(counted.queries, "a")
-    submit_free(counted)
+    submit(counted)
     (job,) = counted.jobs()
     counted.published = Published(refused=[Refusal(job, "a", ValueError("no such exchange"))])
 
@@ -123,7 +119,7 @@ def test_a_refusal_is_counted_and_the_third_one_loses_the_job(counted: Counted) 
 def test_what_is_taken_over_counts_as_recovered_or_skipped(counted: Counted) -> None:
     make_due(counted.queries, "a")
     make_due(counted.queries, "gone")
-    submit_free(counted)
+    submit(counted)
     counted.queries.give_back()
     counted.queries.database.execute("delete from pgbeat.periodic_task where name = 'gone'")
 
@@ -146,7 +142,7 @@ def test_a_silent_job_that_is_given_up_counts_as_lost(counted: Counted) -> None:
 
 def test_jobs_of_which_no_message_was_sent_count_as_skipped(counted: Counted) -> None:
     make_due(counted.queries, "a")
-    submit_free(counted)
+    submit(counted)
     (job,) = counted.jobs()
     counted.published = Published(not_sent=[outgoing(id=job)])
 

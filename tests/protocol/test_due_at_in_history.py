@@ -39,7 +39,7 @@ def kept(store: BeatQueries) -> list[tuple[str, datetime | None, str | None]]:
 
 def test_a_job_has_them_from_its_submit_to_its_end(store: BeatQueries) -> None:
     made = decision(store)
-    store.submit_free([made], "UTC")
+    store.submit([made], "UTC", True, True)
     assert [("pending", DUE, "reports")] == kept(store)
 
     assert made.job is not None
@@ -60,15 +60,11 @@ def test_an_occurrence_that_is_skipped_has_them(store: BeatQueries) -> None:
     assert [("skipped", DUE, "reports"), ("sent", None, None)] == kept(store)
 
 
-@pytest.mark.parametrize("short", [True, False])
-def test_occurrences_that_are_skipped_together_have_the_group(store: BeatQueries, short: bool) -> None:
+def test_occurrences_that_are_skipped_together_have_the_group(store: BeatQueries) -> None:
     passed = Skipped(OCCURRENCE - timedelta(hours=3), OCCURRENCE - timedelta(hours=1), 3, "too_late")
     made = decision(store)._replace(skipped=passed, job=None, scheduled_for=None, due_at=None)
 
-    if short:
-        store.submit_free([made], "UTC")
-    else:
-        store.submit([made], "UTC", True, True)
+    store.submit([made], "UTC", True, True)
 
     assert [("skipped", None, "reports")] == kept(store)
 

@@ -365,20 +365,15 @@ def test_the_reason_says_that_there_were_more_failures_than_the_limit(
     assert f"5 failed jobs in a row, the last at 2026-12-07 12:00:00Z: {last.job}" == reason
 
 
-@pytest.mark.parametrize("statement", ["submit_free", "submit"])
-def test_no_submit_passes_a_pause_that_is_due(store: BeatQueries, reports: WorkerQueries, statement: str) -> None:
+def test_a_submit_does_not_pass_a_pause_that_is_due(store: BeatQueries, reports: WorkerQueries) -> None:
     insert(store, "b", pause_after_failures=3, next_run_at=NOON)
     insert(store, "c", next_run_at=NOON)
     rows = store.mark(10)
     end(reports, "failed", "failed", "failed")
     end(reports, "failed", "failed", name="b")
     before = row_of(store, "a")
-    decisions = [decided(row) for row in rows]
 
-    if statement == "submit":
-        answers = store.submit(decisions, "UTC", True, True)
-    else:
-        answers = store.submit_free(decisions, "UTC")
+    answers = store.submit([decided(row) for row in rows], "UTC", True, True)
 
     assert {"b", "c"} == {answer.name for answer in answers if answer.made}
     assert len(answers) == 2
@@ -396,7 +391,7 @@ def test_after_a_resume_submits_pass_though_the_flag_still_stands(store: BeatQue
     assert (3, True) == count(store.database)
     (row,) = store.mark(10)
 
-    assert ["a"] == [answer.name for answer in store.submit_free([decided(row)], "UTC")]
+    assert ["a"] == [answer.name for answer in store.submit([decided(row)], "UTC", True, True)]
     assert [("a", None)] == store.pause_failing(10)
     assert is_enabled(store)
 

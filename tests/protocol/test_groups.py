@@ -58,21 +58,18 @@ def test_a_group_without_a_limit_keeps_no_job_waiting(store: BeatQueries, sessio
     make_due(store, "a", group_name="g")
     (row,) = store.mark(10)
 
-    (answer,) = store.submit_free([decided(row)], "UTC")
+    (answer,) = store.submit([decided(row)], "UTC", True, True)
 
     assert (True, False) == (answer.made, answer.waits)
     assert {"a": ("pending", 0)} == places(store)
     assert not store.look().slots_to_grant
 
 
-def test_where_there_is_a_limit_the_short_submit_leaves_the_row_to_the_other(
-    store: BeatQueries, session: Session
-) -> None:
+def test_a_group_with_a_limit_keeps_each_job_waiting_for_its_slot(store: BeatQueries, session: Session) -> None:
     limit(session, 1)
     make_due(store, "a", group_name="g")
     (row,) = store.mark(10)
 
-    assert [] == store.submit_free([decided(row)], "UTC")
     (answer,) = store.submit([decided(row)], "UTC", True, True)
 
     assert (True, True) == (answer.made, answer.waits)
@@ -428,7 +425,6 @@ def test_a_pause_of_the_group_takes_the_mark_off(store: BeatQueries, session: Se
 
     paused(session)
 
-    assert [] == store.submit_free([decided(row)], "UTC")
     assert [] == store.submit([decided(row)], "UTC", True, True)
     assert [] == jobs(store)
 

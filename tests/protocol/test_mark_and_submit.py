@@ -12,7 +12,9 @@ from celery_pgbeat.planning import Due, Skipped, Unplanned
 from celery_pgbeat.postgres.database import Database, sqlstate
 from celery_pgbeat.postgres.durations import UNIT
 from celery_pgbeat.postgres.statements import statement
+from tests.harness.jobs import make_job
 from tests.harness.ticks import HOUR, beat, decided, insert, jobs, make_due, row_of, submit
+from tests.harness.transactions import Transaction
 
 
 def test_a_due_row_is_marked_with_the_beat_and_the_time(migrated_database: str) -> None:
@@ -213,6 +215,33 @@ def test_a_tick_that_finds_a_job_in_the_way_is_recorded_with_that_job(migrated_d
     assert ("skipped", "overlap", made["id"]) == (skipped["state"], skipped["reason"], skipped["blocked_by"])
     assert row_of(store, "a")["next_run_at"] > row.next_run_at
     assert row_of(store, "a")["run_count"] == 1
+
+
+def test_an_occurrence_whose_job_is_there_already_is_recorded_with_it(migrated_database: str) -> None:
+    store = beat(migrated_database)
+    make_due(store, "a", overlap="allow")
+    (row,) = store.mark(10)
+    decision = decided(row)
+    make_job(store.database, id=str(decision.job), periodic_task="a")
+
+    (answer,) = store.submit([decision], "UTC", True, True)
+
+    assert (False, "overlap", decision.job) == (answer.made, answer.reason, answer.blocked_by)
+
+
+def test_a_locked_row_is_skipped_and_the_others_are_submitted(migrated_database: str) -> None:
+    store = beat(migrated_database)
+    for name in ("blocked", "free", "locked"):
+        make_due(store, name)
+    make_job(store.database, periodic_task="blocked")
+    rows = store.mark(10)
+    other = Transaction(migrated_database)
+    other.execute("select from pgbeat.periodic_task where name = 'locked' for update")
+
+    assert {"free": True, "blocked": False} == submit(store, rows)
+    other.rollback()
+
+    assert {"locked"} == store.still_marked(["blocked", "free", "locked"])
 
 
 def test_each_non_final_state_blocks_and_each_final_state_frees(migrated_database: str) -> None:

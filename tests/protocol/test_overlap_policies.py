@@ -166,23 +166,22 @@ def test_a_job_that_is_final_when_sent_blocks_no_other_while_it_is_sent(
     make_due(store, "a", overlap=overlap, tracking="send")
     (row,) = store.mark(10)
     first = decided(row, row.next_run_at + timedelta(microseconds=1))
-    assert [True] == [answer.made for answer in store.submit_free([first], "UTC")]
+    assert [True] == [answer.made for answer in store.submit([first], "UTC", True, True)]
     (row,) = store.mark(10)
     second = decided(row)
 
-    assert [] == store.submit_free([second], "UTC")
     assert [] == store.submit([second], "UTC", True, True)
     assert {"a"} == store.still_marked(["a"])
     assert first.job is not None
     store.confirm([(first.job, 0)])
 
-    assert [True] == [answer.made for answer in store.submit_free([second], "UTC")]
+    assert [True] == [answer.made for answer in store.submit([second], "UTC", True, True)]
 
 
 def test_a_job_that_no_beat_is_sending_any_more_is_in_the_way(store: BeatQueries, session: Session) -> None:
     make_due(store, "a", tracking="send")
     (row,) = store.mark(10)
-    store.submit_free([decided(row, row.next_run_at + timedelta(microseconds=1))], "UTC")
+    store.submit([decided(row, row.next_run_at + timedelta(microseconds=1))], "UTC", True, True)
     session.rows("update pgbeat.active_job set check_at = 'epoch', marked_at = marked_at - interval '1 hour'")
     (row,) = store.mark(10)
 

@@ -78,10 +78,7 @@ def tick(store: BeatQueries, at_once: bool = True) -> list[AtOnce]:
     if postponed:
         store.postpone(postponed)
     if decisions:
-        free = {one.name for one in store.submit_free(decisions, RULES.timezone)}
-        left = [decision for decision in decisions if decision.row.name not in free]
-        if left:
-            store.submit(left, RULES.timezone, True, True)
+        store.submit(decisions, RULES.timezone, True, True)
     return rows.at_once
 
 

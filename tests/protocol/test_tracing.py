@@ -20,7 +20,7 @@ from tests.harness.jobs import make_job
 from tests.harness.observed import Observed
 from tests.harness.outbox import app_of, job
 from tests.harness.ticks import beat, decided, make_due, plan_ahead
-from tests.protocol.test_counting import SECOND, submit, submit_free
+from tests.protocol.test_counting import SECOND, submit
 
 
 class Traced(Observed):
@@ -66,7 +66,7 @@ def test_a_tick_is_its_phases_with_their_counts(store: Traced, seen: Exported) -
     make_due(store.queries, "a")
     make_due(store.queries, "b")
 
-    submit_free(store)
+    submit(store)
     store.look()
     store.deliver(store.jobs())
 
@@ -87,7 +87,7 @@ def test_what_a_mark_submits_at_once_belongs_to_its_tick(store: Traced, seen: Ex
     make_due(store.queries, "b")
 
     marked = store.mark_or_submit()
-    store.submit_free([decided(row) for row in marked.due])
+    store.submit([decided(row) for row in marked.due])
     store.look()
     store.deliver(store.jobs())
 
@@ -100,14 +100,19 @@ def test_what_a_mark_submits_at_once_belongs_to_its_tick(store: Traced, seen: Ex
     assert {"beat": "beat-a", "due": 2, "at_once": 1, "jobs": 2} == counts(seen.one("pgbeat tick"))
 
 
-def test_a_second_submit_of_what_was_held_is_a_second_phase_of_the_same_tick(store: Traced, seen: Exported) -> None:
+def test_a_second_submit_of_what_was_held_is_a_second_phase_of_the_same_tick(
+    store: Traced, seen: Exported, migrated_database: str
+) -> None:
     make_due(store.queries, "a")
     make_job(store.queries.database, periodic_task="a", state="running", exclusive=True)
     (row,) = store.mark()
     skipped = Skipped(row.next_run_at - 3 * SECOND, row.next_run_at - SECOND, 3, "too_late")
     decision = decided(row, skipped=skipped)
 
-    store.submit_free([decision])
+    other = beat(migrated_database, "other").database.engine
+    with other.execution_options(isolation_level="READ COMMITTED").begin() as holding:
+        holding.exec_driver_sql("select from pgbeat.periodic_task for update")
+        store.submit([decision])
     store.look()
     store.submit([decision])
 
@@ -126,10 +131,10 @@ def test_a_submit_that_fails_is_a_phase_with_an_error(
 
     make_due(store.queries, "a")
     rows = store.mark()
-    monkeypatch.setattr(store.queries, "submit_free", busy)
+    monkeypatch.setattr(store.queries, "submit", busy)
 
     with pytest.raises(DatabaseBusy):
-        store.submit_free([decided(row) for row in rows])
+        store.submit([decided(row) for row in rows])
 
     assert {"celery_pgbeat.decisions": 1, "error.type": "DatabaseBusy"} == dict(
         seen.one("pgbeat submit").attributes or {}
@@ -156,7 +161,7 @@ def test_what_somebody_held_keeps_its_tick_open_until_it_is_confirmed_again(
 @pytest.mark.parametrize("how", ["refused", "unsent", "not_sent"])
 def test_a_job_that_is_not_sent_keeps_no_tick_open(store: Traced, seen: Exported, how: str) -> None:
     make_due(store.queries, "a")
-    submit_free(store)
+    submit(store)
     store.look()
     (one,) = store.jobs()
     store.published = {
@@ -172,7 +177,7 @@ def test_a_job_that_is_not_sent_keeps_no_tick_open(store: Traced, seen: Exported
 
 def test_what_is_taken_over_is_a_trace_of_its_own(store: Traced, seen: Exported) -> None:
     make_due(store.queries, "a")
-    submit_free(store)
+    submit(store)
     store.queries.give_back()
 
     store.beat.dispatcher.run_cycle()

@@ -168,7 +168,7 @@ def test_what_was_decided_while_an_author_waited_for_the_row_is_not_decided_agai
     attempt = Attempt(lambda: author.execute(change)).waits_for(submitter, store.database)
     eventually(lambda: store.database.execute(f"select 1 where pgbeat.now() > '{soon}'"), 10, "the occurrence's time")
     (due,) = submitter.store().mark(10)
-    submitter.store().submit_free([decided(due)], "UTC")
+    submitter.store().submit([decided(due)], "UTC", True, True)
 
     submitter.commit()
     attempt.answer()

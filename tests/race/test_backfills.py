@@ -83,7 +83,7 @@ def test_a_tick_that_is_submitted_at_the_same_moment_is_seen_or_sees(
     ask(store, "tick")
     filling, (row,) = marked(store), store.mark(10)
     first = Transaction(migrated_database)
-    assert first.store().submit_free([decided(row)], "UTC")
+    assert first.store().submit([decided(row)], "UTC", True, True)
 
     assert "conflict" == at_once(lambda: a_step(store, filling))
     first.commit()
@@ -144,9 +144,8 @@ def test_a_tick_beside_a_backfill_that_is_being_submitted_is_stepped_over_and_th
     first = Transaction(migrated_database)
     assert "submitted" == a_step(first.store(), filling)
 
-    assert [] == at_once(lambda: store.submit_free([decided(row)], "UTC"))
+    assert [] == at_once(lambda: store.submit([decided(row)], "UTC", True, True))
     first.commit()
-    assert [] == store.submit_free([decided(row)], "UTC")
     assert [] == store.submit([decided(row)], "UTC", True, True)
     assert [("tick", "backfill")] == active(store)
 

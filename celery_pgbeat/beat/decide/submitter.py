@@ -1,17 +1,13 @@
 """Submits decisions, and hands the jobs that this makes to the delivery.
 
-Most occurrences are not blocked by another job: the short statement (`submit_free.sql`) submits them. What it leaves
-untouched takes the long one (`submit.sql`), which has every overlap policy. So does all that a beat in shadow submits:
-it skips what would get a job. If another transaction locks a row, or Postgres is too busy, the decisions are kept and
-submitted again in later cycles, until their lease is over.
+If another transaction locks a row, or Postgres is too busy, the decisions are kept and submitted again in later cycles,
+until their lease is over.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import datetime
 
 from celery_pgbeat.beat.database_clock import DatabaseClock, boottime
 from celery_pgbeat.beat.send.delivery import Delivery
@@ -24,8 +20,6 @@ from celery_pgbeat.planning import Decision, Rules
 from celery_pgbeat.postgres.beat_queries import BeatQueries, Submitted
 
 logger = logging.getLogger(__name__)
-
-Submit = Callable[[list[Decision]], list[Submitted]]
 
 
 @dataclass(slots=True)
@@ -63,20 +57,37 @@ class Submitter:
             DatabaseBusy: Postgres ended the statement; the decisions are kept, in two halves.
         """
         full_acts_as = self._tracking.full_acts_as()
-        timezone = self._rules.timezone
-
-        def short(some: list[Decision]) -> list[Submitted]:
-            return self._queries.submit_free(some, timezone, full_acts_as)
-
-        def long(some: list[Decision]) -> list[Submitted]:
-            may_judge, resending = self._clock.may_judge, self._tracking.workers_track
-            return self._queries.submit(
-                some, timezone, may_judge, resending=resending, full_acts_as=full_acts_as, shadow=self._shadow
-            )
-
-        left = decisions if self._shadow else self._submit(short, decisions, lease_ends, full_acts_as)
-        if left:
-            left = self._submit(long, left, lease_ends, full_acts_as)
+        submitted: list[Submitted] = []
+        try:
+            with self._observer.submitting(decisions, submitted):
+                submitted += self._queries.submit(
+                    decisions,
+                    self._rules.timezone,
+                    self._clock.may_judge,
+                    self._tracking.workers_track,
+                    full_acts_as,
+                    self._shadow,
+                )
+        except DatabaseBusy:
+            middle = (len(decisions) + 1) // 2
+            halves = (decisions[:middle], decisions[middle:])
+            self._retries += [PendingRetry(half, lease_ends) for half in halves if half]
+            raise
+        by_name = {one.name: one for one in submitted}
+        jobs: list[OutgoingJob] = []
+        for decision in decisions:
+            one = by_name.get(decision.row.name)
+            if one is None:
+                continue
+            _log(decision, one)
+            job, scheduled_for = decision.job, decision.scheduled_for
+            if one.made and not one.waits and job is not None and scheduled_for is not None:
+                jobs.append(job_of_decision(decision, job, scheduled_for, self._rules.timezone, full_acts_as))
+        self._delivery.deliver(jobs, lease_ends)
+        waiting = [one.name for one in submitted if one.waits]
+        if waiting:
+            self._queries.promote_buffered(waiting)
+        left = [decision for decision in decisions if decision.row.name not in by_name]
         if left:
             self._keep_marked(left, lease_ends)
         return len(left) < len(decisions)
@@ -97,35 +108,6 @@ class Submitter:
             self._retries = kept + self._retries
         return submitted
 
-    def _submit(
-        self, statement: Submit, decisions: list[Decision], lease_ends: float, full_acts_as: str
-    ) -> list[Decision]:
-        """Submit by one statement and deliver the jobs; return the decisions that it left untouched."""
-        submitted: list[Submitted] = []
-        try:
-            with self._observer.submitting(decisions, submitted):
-                submitted += statement(decisions)
-        except DatabaseBusy:
-            middle = (len(decisions) + 1) // 2
-            halves = (decisions[:middle], decisions[middle:])
-            self._retries += [PendingRetry(half, lease_ends) for half in halves if half]
-            raise
-        by_name = {one.name: one for one in submitted}
-        jobs: list[OutgoingJob] = []
-        for decision in decisions:
-            one = by_name.get(decision.row.name)
-            if one is None:
-                continue
-            _log(decision, one)
-            job, scheduled_for = decision.job, decision.scheduled_for
-            if one.made and not one.waits and job is not None and scheduled_for is not None:
-                jobs.append(job_of_decision(decision, job, scheduled_for, self._rules.timezone, full_acts_as))
-        self._delivery.deliver(jobs, lease_ends)
-        waiting = [one.name for one in submitted if one.waits]
-        if waiting:
-            self._queries.promote_buffered(waiting)
-        return [decision for decision in decisions if decision.row.name not in by_name]
-
     def _keep_marked(self, decisions: list[Decision], lease_ends: float) -> None:
         """Keep the decisions whose rows another transaction locked, but not those whose rows have lost their mark."""
         still = self._queries.still_marked([decision.row.name for decision in decisions])
@@ -138,10 +120,8 @@ def _log(decision: Decision, submitted: Submitted) -> None:
     name = decision.row.name
     if submitted.lost is not None:
         logger.warning("Lost job %s of %r: it was silent for too long", submitted.lost, name, extra={"action": "lose"})
-    if submitted.in_shadow and decision.scheduled_for is not None:
-        logger.info("Skipped %r for %s: shadow", name, decision.scheduled_for.isoformat(), extra={"action": "skip"})
-    elif decision.job is not None and not submitted.made and decision.scheduled_for is not None:
-        _log_skip(name, decision.scheduled_for, submitted)
+    if submitted.reason is not None and decision.scheduled_for is not None:
+        _log_skip(name, decision.scheduled_for.isoformat(), submitted)
     if decision.skipped is not None:
         logger.info(
             "Skipped %r: %d occurrences up to %s, %s",
@@ -153,11 +133,13 @@ def _log(decision: Decision, submitted: Submitted) -> None:
         )
 
 
-def _log_skip(name: str, scheduled_for: datetime, submitted: Submitted) -> None:
+def _log_skip(name: str, at: str, submitted: Submitted) -> None:
     """Log what kept an occurrence from getting its job."""
-    at, extra = scheduled_for.isoformat(), {"action": "skip"}
-    if submitted.finished_group is not None:
-        logger.info("Skipped %r for %s: its group %r is finished", name, at, submitted.finished_group, extra=extra)
+    extra = {"action": "skip"}
+    if submitted.reason == "shadow":
+        logger.info("Skipped %r for %s: shadow", name, at, extra=extra)
+    elif submitted.reason == "finished":
+        logger.info("Skipped %r for %s: its group is finished", name, at, extra=extra)
     elif submitted.blocked_by is None:
         logger.info("Skipped %r for %s: another job of it is not final", name, at, extra=extra)
     else:

@@ -355,6 +355,16 @@ create type {schema}.decision as (
     due_ahead timestamptz[]
 );
 
+-- What `submit` has found out about a row that other jobs block.
+create type {schema}.verdict as (
+    name text,
+    waits boolean,
+    reason text,
+    blocked_by uuid,
+    superseded int,
+    lost uuid
+);
+
 -- Jobs that are not final. Small, and its unique index *is* the overlap rule. The columns of this table and of
 -- finished_job are in the order of celery_pgbeat/columns_of_job.py.
 

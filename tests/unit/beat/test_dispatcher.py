@@ -84,8 +84,8 @@ class Table:
         self.due -= taken
         return Marked([rows.due(NOW, NOW - self.late_by, name=f"row-{number}") for number in range(taken)], [])
 
-    def submit_free(self, decisions: Sequence[Decision], *_: Any) -> list[Submitted]:
-        return [Submitted(decision.row.name, False, False, None, None) for decision in decisions]
+    def submit(self, decisions: Sequence[Decision], *_: Any) -> list[Submitted]:
+        return [Submitted(decision.row.name, made=False) for decision in decisions]
 
 
 @pytest.fixture

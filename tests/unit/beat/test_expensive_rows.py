@@ -82,12 +82,12 @@ class Table:
         self.marked = [name for name in self.marked if name not in names]
         return len(names)
 
-    def submit_free(self, decisions: Sequence[Decision], *_: Any) -> list[Submitted]:
+    def submit(self, decisions: Sequence[Decision], *_: Any) -> list[Submitted]:
         for decision in decisions:
             self.decided.append(decision.row.name)
             self.due[decision.row.name] += DAY
             self.marked.remove(decision.row.name)
-        return [Submitted(decision.row.name, False, False, None, None) for decision in decisions]
+        return [Submitted(decision.row.name, made=False) for decision in decisions]
 
 
 @pytest.fixture

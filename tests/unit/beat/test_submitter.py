@@ -20,25 +20,23 @@ JOB = uuid.UUID(int=7)
 
 
 class Queries:
-    """Statements that submit one decision, with this answer, by the long statement."""
+    """A submit of one decision, with this answer."""
 
     def __init__(self, answer: Submitted) -> None:
         self.answer = answer
 
-    def submit_free(self, _decisions: Sequence[Decision], *_: Any) -> list[Submitted]:
-        return []
-
-    def submit(self, _decisions: Sequence[Decision], *_: Any, **_named: Any) -> list[Submitted]:
+    def submit(self, _decisions: Sequence[Decision], *_: Any) -> list[Submitted]:
         return [self.answer]
 
 
 @pytest.mark.parametrize(
     ("answer", "why"),
     [
-        (Submitted("row", False, False, JOB, None), f"job {JOB} is not final"),
-        (Submitted("row", False, False, None, None), "another job of it is not final"),
-        (Submitted("row", False, False, None, None, finished_group="g"), "its group 'g' is finished"),
-        (Submitted("row", False, False, None, None, in_shadow=True), "shadow"),
+        (Submitted("row", made=False, reason="overlap", blocked_by=JOB), f"job {JOB} is not final"),
+        (Submitted("row", made=False, reason="limit", blocked_by=JOB), f"job {JOB} is not final"),
+        (Submitted("row", made=False, reason="overlap"), "another job of it is not final"),
+        (Submitted("row", made=False, reason="finished"), "its group is finished"),
+        (Submitted("row", made=False, reason="shadow"), "shadow"),
     ],
 )
 def test_the_log_says_why_an_occurrence_gets_no_job(

@@ -34,7 +34,7 @@ $$;
 -- The row trigger of periodic_task. It validates the row, takes the mark off (so that a submit that was under way
 -- changes nothing) and what was planned ahead, and decides what has to be planned again. It runs for every write of a
 -- column that it watches, also by a beat (update_declared, pause_failing, resume_due and more), with these exceptions:
---   submit, submit_free           move last_run_at and take their mark off
+--   submit                        moves last_run_at and takes its mark off
 --   postpone                      moves next_run_at and takes its mark off
 --   a mark that submits at once   moves last_run_at to planned_for, and that on
 --   plan, replan()                move planned_revision

@@ -4,7 +4,7 @@
 -- must not wait for it. The caller reports it again. If it was not locked but ended at this very moment, the next
 -- report finds nothing.
 --
--- A function, because that keeps its plan: planning this anew took longer than finishing ten. As in submit_free, the
+-- A function, because that keeps its plan: planning this anew took longer than finishing ten. As in submit, the
 -- plan must serve any size of table and of batch.
 -- function
 create or replace function {schema}.finish_many(
