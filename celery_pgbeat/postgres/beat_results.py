@@ -110,7 +110,7 @@ class Submitted:
         made: a job was created.
         waits: it is not to be sent now: it waits for another job, for other tasks, for a slot or for a person.
         reason: why the occurrence is skipped, as the history has it.
-        blocked_by: the job for which it is skipped; None also if that job was made at the same moment.
+        blocked_by: the job for which it is skipped, if there is one.
         lost: a job past its deadline that was given up first.
     """
 

@@ -49,19 +49,6 @@ BENIGN = (
         "that submit. The job is sent when the lease is over.",
     ),
     Benign(
-        frozenset({"start_lost"}),
-        SUBMITS,
-        (
-            r"finished_job\.blocked_by: .+ -> None",
-            r"active_job\.stop_request: (cancel|terminate) -> None",
-            r"- active_job buffered schedule",
-            r"\+ finished_job skipped overlap schedule",
-            r"periodic_task\.run_count: 1 -> 0",
-        ),
-        "A lost job starts late while the next tick is submitted: the tick is recorded as `overlap`, without "
-        "`blocked_by`. It does not wait for that job or ask it to end, whatever the policy is. The next tick does.",
-    ),
-    Benign(
         frozenset({"rename", "start_lost"}),
         frozenset({"rename", "start_lost"}),
         (r"active_job\.exclusive: (False -> True|True -> False)", r"periodic_task_state\.row_created_at: None -> .+"),

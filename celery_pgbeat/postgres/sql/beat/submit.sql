@@ -120,15 +120,15 @@ begin
             on conflict do nothing
             returning id, state
         ),
-        -- A row whose job is not made, because another one was made at this moment, waits for its verdict.
+        -- A row whose job is not made, because another one was made at this moment, is left for its verdict. After that
+        -- it is left for the next call.
         done as materialized (
             select free.*, made.id is not null as made, made.state <> 'pending' as is_kept,
-                case when job is not null and made.id is null then coalesce(reason, 'overlap') end as skipped_for,
                 greatest(run_count - coalesce((verdict).superseded, 0)
                     + case when made.id is not null or reason = 'shadow' then 1 else 0 end, 0) as runs
             from free
             left join made on made.id = free.job
-            where made.id is not null or job is null or reason is not null or (verdict).name is not null
+            where made.id is not null or job is null or reason is not null
         ),
         skipped as (
             insert into {schema}.finished_job (
@@ -137,21 +137,21 @@ begin
             select id, (definition).name, first, last, occurrences, origin, 'skipped', reason, blocked_by,
                 {schema}.now(), {schema}.now(), submit.beat, due_at, {copied_to_history of (definition)}
             from (
-                select definition, job, scheduled_for, null::timestamptz, 1, origin, skipped_for, due_at,
-                    case when skipped_for in ('overlap', 'limit') then (verdict).blocked_by end
+                select definition, job, scheduled_for, null::timestamptz, 1, origin, reason, (verdict).blocked_by,
+                    due_at
                 from done
-                where skipped_for is not null
+                where reason is not null
                 union all
                 select definition, gen_random_uuid(), skipped_first, skipped_last, skipped_count, 'schedule',
                     skipped_reason, null, null
                 from done
                 where skipped_count > 0
-            ) as record (definition, id, first, last, occurrences, origin, reason, due_at, blocked_by)
+            ) as record (definition, id, first, last, occurrences, origin, reason, blocked_by, due_at)
         ),
         to_look_at as (
             insert into {schema}.dependency_to_check (upstream)
             select name from done
-            where (skipped_for is not null or skipped_count > 0)
+            where (reason is not null or skipped_count > 0)
                 and exists (select from {schema}.dependency where upstream = done.name offset 0)
         )
         update {schema}.periodic_task as task
@@ -168,8 +168,8 @@ begin
             taken_over = false
         from done
         where task.name = any (array(select name from planned)) and task.name = done.name
-        returning task.name, done.made, done.made and done.is_kept, done.skipped_for,
-            case when done.skipped_for is not null then (done.verdict).blocked_by end, (done.verdict).lost;
+        returning task.name, done.made, done.made and done.is_kept, done.reason,
+            case when done.reason is not null then (done.verdict).blocked_by end, (done.verdict).lost;
         get diagnostics submitted = row_count;
         exit when round = 2 or submitted = cardinality(decisions);
 
@@ -214,7 +214,10 @@ begin
             reason := null;
             superseded := 0;
             caught_up := blocked.origin = 'catchup' and blocked.catchup = 'all';
-            if jobs > 0 then
+            if blocked.job = any (locked) then
+                reason := 'overlap'; -- its job is there already
+                blocked_by := blocked.job;
+            elsif jobs > 0 then
                 case blocked.overlap
                     when 'skip' then
                         waits := caught_up;
@@ -238,8 +241,7 @@ begin
                         all_replaced := all_replaced || replaced;
                         stopping := stopping || blocked.name;
                     when 'allow' then
-                        reason := 'overlap'; -- its job is there already
-                        blocked_by := blocked.job;
+                        null;
                 end case;
             end if;
             all_given_up := all_given_up || given_up;
