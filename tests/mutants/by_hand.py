@@ -55,6 +55,9 @@ STATEMENTS_OF_THE_BEAT = {
     "a run that was postponed is submitted at once": at_once(
         "and (coalesce(stored.due_ahead, stored.planned_ahead))[present] = stored.next_run_at"
     ),
+    "what the old time zone tables have planned is submitted at once": at_once(
+        "and stored.planned_revision = stored.revision", "", REPLAN
+    ),
     "a row is submitted at once in a window that has opened since": at_once("interval '1 minute'", "interval '1 hour'"),
     "what a group holds is submitted at once": at_once("and (limited or state = 'finished')", "and false"),
     "a submit is not fenced by its own mark": submit("stored.marked_at = is_as_decided.marked_at", "true"),
