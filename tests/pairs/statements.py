@@ -203,7 +203,7 @@ def _of_authors(texts: Texts) -> Iterator[Statement]:
                 "name": "g",
                 "max_active": None,
                 "ordered": False,
-                "wait_reason": None,
+                "waits_for": None,
                 "pause_on_failure": True,
                 "rate_limit": None,
             },
