@@ -30,11 +30,10 @@ from celery_pgbeat.embedded.databases import create_database, drop_database
 from celery_pgbeat.embedded.postgres import find_binaries
 from celery_pgbeat.embedded.valkey import find_binary
 from celery_pgbeat.postgres.beat_queries import BeatQueries
-from celery_pgbeat.testing import PgBeatTest
-from celery_pgbeat.testing.temporary_schema import TemporarySchema
 from tests.harness import ticks
 from tests.harness.clock import Clock
 from tests.harness.databases import copy_database, migrate_database
+from tests.harness.kits import MakeKit, kits_on
 from tests.harness.management import Management
 from tests.harness.pgbouncer import PgBouncer
 from tests.harness.probe import Probe
@@ -56,7 +55,6 @@ hypothesis.settings.register_profile(
 )
 hypothesis.settings.load_profile("any machine")
 
-MakeKit = Callable[..., PgBeatTest]
 REDIS_DATABASES = 512  # of the private server
 
 _CLUSTER = pytest.StashKey[Cluster]()
@@ -140,10 +138,8 @@ def run(migrated_database: str) -> Run:
 
 @pytest.fixture
 def make_kit(migrated_database: str, monkeypatch: pytest.MonkeyPatch) -> MakeKit:
-    """Make the test's kit, whose schema is there already: to migrate one takes eight times as long as to copy it."""
-    monkeypatch.setattr(TemporarySchema, "make", lambda _: None)
-    monkeypatch.setattr(TemporarySchema, "drop", lambda _: None)
-    return lambda app, now, **rest: PgBeatTest(app, migrated_database, now, schema="pgbeat", **rest)
+    """Make the test's kit, in `migrated_database`."""
+    return kits_on(migrated_database, monkeypatch)
 
 
 @pytest.fixture

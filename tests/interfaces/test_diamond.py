@@ -12,7 +12,7 @@ import pytest
 from celery import Celery
 
 from celery_pgbeat.testing import PgBeatTest, Sent, at, occurrences
-from tests.conftest import MakeKit
+from tests.harness.kits import MakeKit
 
 AFTER = {
     "extract": [],

@@ -32,7 +32,7 @@ from celery_pgbeat.settings import Settings
 from celery_pgbeat.signals import work_created
 from celery_pgbeat.testing import PgBeatTest
 from celery_pgbeat.worker.start.guard import StartResult, start_job
-from tests.conftest import MakeKit
+from tests.harness.kits import MakeKit
 from tests.harness.ticks import LEASE
 from tests.harness.wait import eventually
 

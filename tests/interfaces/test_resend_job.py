@@ -15,7 +15,7 @@ from celery_pgbeat.postgres.worker_queries import Start, WorkerQueries
 from celery_pgbeat.testing import PgBeatTest
 from celery_pgbeat.testing.recorder import Sent
 from celery_pgbeat.worker.start.guard import StartResult, start_job
-from tests.conftest import MakeKit
+from tests.harness.kits import MakeKit
 
 NOON = "2026-12-07T12:00Z"
 DAY = timedelta(days=1)

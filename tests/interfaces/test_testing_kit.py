@@ -22,7 +22,7 @@ from celery_pgbeat.errors import InvalidPeriodicTask, UnknownPeriodicTask
 from celery_pgbeat.postgres.database import Database
 from celery_pgbeat.testing import PgBeatTest, at, upcoming
 from celery_pgbeat.testing.temporary_schema import PREFIX
-from tests.conftest import MakeKit
+from tests.harness.kits import MakeKit
 
 NOON = "2026-03-28 12:00 Europe/Berlin"  # before the night in which Berlin's clocks go forward
 

@@ -13,7 +13,7 @@ from celery import Celery
 from celery.schedules import crontab
 
 from celery_pgbeat.testing import PgBeatTest
-from tests.conftest import MakeKit
+from tests.harness.kits import MakeKit
 
 Make = Callable[..., PgBeatTest]
 

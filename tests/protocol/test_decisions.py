@@ -35,7 +35,7 @@ from celery_pgbeat.worker.report.reports import (
     write,
     write_batch,
 )
-from tests.conftest import MakeKit
+from tests.harness.kits import MakeKit
 from tests.harness.ticks import LEASE
 
 SECOND, DAY = timedelta(seconds=1), timedelta(days=1)

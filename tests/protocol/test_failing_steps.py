@@ -21,7 +21,7 @@ from celery_pgbeat.postgres.database import Database
 from celery_pgbeat.process.node import NodeId
 from celery_pgbeat.settings import Settings
 from celery_pgbeat.testing import PgBeatTest
-from tests.conftest import MakeKit
+from tests.harness.kits import MakeKit
 from tests.harness.ticks import beat
 
 NOON = "2026-12-07T12:00Z"

@@ -17,7 +17,7 @@ from celery_pgbeat.postgres.beat_queries import BeatQueries
 from celery_pgbeat.process.node import NodeId
 from celery_pgbeat.settings import Settings
 from celery_pgbeat.testing import PgBeatTest, at
-from tests.conftest import MakeKit
+from tests.harness.kits import MakeKit
 from tests.harness.ticks import beat
 
 NOON = "2026-03-02 12:00 UTC"
