@@ -56,7 +56,8 @@ class Settings:
     poll: timedelta = _setting(
         timedelta(seconds=1),
         Duration(timedelta(seconds=0.01), timedelta(hours=1)),
-        "Seconds between two reads of the table while no notification arrives.",
+        "Seconds between two reads of the table while no notification arrives; at most a sixth of `pgbeat_dead_after`, "
+        "else lowered to that.",
     )
     batch: int = _setting(1000, readers.count, "How many due rows a beat marks at once.")
     heartbeat: timedelta = _setting(
@@ -186,6 +187,11 @@ class Settings:
     def heartbeat_every(self) -> timedelta:
         """The heartbeat in force: three of them must fit into `dead_after`."""
         return min(self.heartbeat, self.dead_after / 3)
+
+    @property
+    def longest_rest(self) -> timedelta:
+        """The longest rest of an idle beat. One of a third of `dead_after` would count as an outage: no beat judged."""
+        return min(self.poll, self.dead_after / 6)
 
     @property
     def on_time(self) -> timedelta:

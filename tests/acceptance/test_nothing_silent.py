@@ -79,7 +79,7 @@ def test_a_beat_whose_user_may_not_migrate_names_the_grant_in_one_line_and_works
 
 
 def test_what_code_declares_and_a_beat_refuses_is_where_everybody_looks_until_it_is_mended(cluster: Cluster) -> None:
-    cluster.settings = {**SHORT_LIVES, "pgbeat_poll": 0.5}  # a beat raises alerts once it has looked on for 3 s
+    cluster.settings = SHORT_LIVES  # a beat raises alerts once it has looked on for 3 s
     beat = cluster.beat(settings={"beat_schedule": {"broken": BROKEN, "good": MENDED}})
     beat.wait_for_log("works on", 20)
 

@@ -194,7 +194,7 @@ class Dispatcher:
         self._is_to_send = bool(work.due or work.unsent or work.backfills or self.submitter.has_retries)
         if self._is_to_send:
             if not self.broker.is_ready_within(PROBED_WITHIN):
-                return 0.0 if progress else min(self.broker.probe_in, self.settings.poll.total_seconds())
+                return 0.0 if progress else min(self.broker.probe_in, self.settings.longest_rest.total_seconds())
             progress = self._run(self._sending, work) or progress
         return self._rest(work, progress)
 
@@ -231,7 +231,7 @@ class Dispatcher:
         if progress:
             self._stuck_pause = 0.0
             return 0.0
-        rest = self.settings.poll.total_seconds()
+        rest = self.settings.longest_rest.total_seconds()
         is_left = work.due or work.unplanned or work.slots_to_grant or work.downstream
         is_left = is_left or work.failing or work.backfills
         if is_left or self.submitter.has_retries or self.delivery.has_unconfirmed:

@@ -259,6 +259,17 @@ def test_jobs_marked_in_the_future_are_searched_at_the_start_and_when_the_clock_
     assert ["ahead", "ahead"] == table.rechecks
 
 
+@pytest.mark.parametrize("is_away", [False, True])
+def test_an_idle_beat_rests_for_less_than_what_it_takes_for_an_outage(
+    beat: Dispatcher, table: Table, broker: Any, is_away: bool
+) -> None:
+    beat.settings = Settings(poll=timedelta(minutes=1))
+    if is_away:
+        table.due, broker.probe_in, broker.is_ready_within = 1, 60.0, lambda _seconds: False
+
+    assert beat.turn() < (Settings().dead_after / 3).total_seconds()
+
+
 def test_lapsed_jobs_cause_no_busy_loop_while_a_beat_may_not_judge_yet(beat: Dispatcher, table: Table) -> None:
     table.past_deadline = True
 
