@@ -85,8 +85,11 @@ class Webhook:
 
     def _send(self, body: bytes) -> None:
         request = urllib.request.Request(self._url, body, self._headers, method="POST")  # noqa: S310  http(s): a setting
-        with self._opener.open(request, timeout=TIMEOUT):
-            pass
+        try:
+            self._opener.open(request, timeout=TIMEOUT).close()
+        except urllib.error.HTTPError as error:
+            error.close()
+            raise
 
 
 class _NoRedirects(urllib.request.HTTPRedirectHandler):

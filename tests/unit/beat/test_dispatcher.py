@@ -267,7 +267,7 @@ def test_an_idle_beat_rests_for_less_than_what_it_takes_for_an_outage(
     if is_away:
         table.due, broker.probe_in, broker.is_ready_within = 1, 60.0, lambda _seconds: False
 
-    assert beat.turn() < (Settings().dead_after / 3).total_seconds()
+    assert beat.run_cycle() < (Settings().dead_after / 3).total_seconds()
 
 
 def test_lapsed_jobs_cause_no_busy_loop_while_a_beat_may_not_judge_yet(beat: Dispatcher, table: Table) -> None:

@@ -128,7 +128,7 @@ def ask_systemd(texts: list[str], base: datetime) -> tuple[list[tuple[str, list[
     found = []
     for block in filter(None, map(str.strip, answer.stdout.split("\n\n"))):
         form = re.search(r"Normalized form: (.*)", block) or re.search(r"Original form: (.*)", block)
-        times = re.findall(r"(?:Next elapse|Iter\. #\d+): \w+ (\S+ \S+) UTC", block)
+        times = re.findall(r"(?:Next elapse|Iter(?:\.|ation) #\d+): \w+ (\S+ \S+) UTC", block)
         found.append((form.group(1) if form else "", [utc(text) for text in times]))
     return found, answer.stderr
 

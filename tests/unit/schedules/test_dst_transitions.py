@@ -27,7 +27,7 @@ GAPS = [
     ("Asia/Beirut", "0 0", "2026-03-29", ["22:00"]),
     ("Antarctica/Troll", "30 1", "2026-03-29", ["01:00"]),
     ("Pacific/Chatham", "0 3", "2026-09-27", ["14:00"]),
-    ("America/Havana", "30 0", "2026-03-08", ["05:00"]),
+    ("America/Havana", "30 0", "2025-03-09", ["05:00"]),
     ("Pacific/Apia", "0 12", "2011-12-30", []),  # a day of 24 hours is missing: three hours and more are not caught up
 ]
 OVERLAPS = [
@@ -42,8 +42,8 @@ OVERLAPS = [
     ("Asia/Beirut", "30 23", "2026-10-24", ["20:30"]),
     ("Antarctica/Troll", "30 1", "2026-10-25", ["23:30"]),
     ("Pacific/Chatham", "0 3", "2026-04-05", ["13:15"]),
-    ("America/Havana", "30 0", "2026-11-01", ["04:30"]),
-    ("America/Havana", "0 0", "2026-11-01", ["04:00"]),
+    ("America/Havana", "30 0", "2025-11-02", ["04:30"]),
+    ("America/Havana", "0 0", "2025-11-02", ["04:00"]),
 ]
 
 
@@ -95,7 +95,7 @@ LEFT_OUT = [
     ("Asia/Beirut", "2026-03-28T22:00", "2026-03-29T00:30", "2026-03-28T22:30"),
     ("Antarctica/Troll", "2026-03-29T01:00", "2026-03-29T01:30", "2026-03-29T01:30"),
     ("Pacific/Chatham", "2026-09-26T14:00", "2026-09-27T03:00", "2026-09-26T14:15"),
-    ("America/Havana", "2026-03-08T05:00", "2026-03-08T00:30", "2026-03-08T05:30"),
+    ("America/Havana", "2025-03-09T05:00", "2025-03-09T00:30", "2025-03-09T05:30"),
 ]
 # zone, when its clock leaps back (UTC), by how many minutes, a reading that is shown twice, its two passes (UTC).
 TWICE = [
@@ -108,7 +108,7 @@ TWICE = [
     ("Asia/Beirut", "2026-10-24T21:00", 60, "2026-10-24T23:30", "2026-10-24T20:30", "2026-10-24T21:30"),
     ("Antarctica/Troll", "2026-10-25T01:00", 120, "2026-10-25T01:30", "2026-10-24T23:30", "2026-10-25T01:30"),
     ("Pacific/Chatham", "2026-04-04T14:00", 60, "2026-04-05T03:00", "2026-04-04T13:15", "2026-04-04T14:15"),
-    ("America/Havana", "2026-11-01T05:00", 60, "2026-11-01T00:30", "2026-11-01T04:30", "2026-11-01T05:30"),
+    ("America/Havana", "2025-11-02T05:00", 60, "2025-11-02T00:30", "2025-11-02T04:30", "2025-11-02T05:30"),
 ]
 DAILY = {  # at the time of the day that a reading shows
     "cron": "{0.minute} {0.hour} * * *",
