@@ -217,6 +217,16 @@ def test_a_tick_that_finds_a_job_in_the_way_is_recorded_with_that_job(migrated_d
     assert row_of(store, "a")["run_count"] == 1
 
 
+def test_a_skipped_occurrence_is_no_reason_to_look_where_no_task_comes_after_it(migrated_database: str) -> None:
+    store = beat(migrated_database)
+    make_due(store, "a")
+    make_job(store.database, periodic_task="a")
+
+    assert {"a": False} == submit(store, store.mark(10))
+
+    assert [] == store.database.execute("select upstream from pgbeat.dependency_turn")
+
+
 def test_an_occurrence_whose_job_is_there_already_is_recorded_with_it(migrated_database: str) -> None:
     store = beat(migrated_database)
     make_due(store, "a", overlap="allow")
