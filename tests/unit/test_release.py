@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 import subprocess
 import sys
 import tarfile
@@ -23,6 +24,9 @@ READY = {
     "LICENSE": "All may use it.\n",
     "pyproject.toml": "[project.urls]\n",
 }
+
+
+pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
 
 
 def git(folder: Path, *words: str) -> None:
