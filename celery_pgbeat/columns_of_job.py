@@ -40,8 +40,8 @@ class JobColumn:
         final: likewise of a final job.
         hidden: whether the role reader may not read it.
         public: whether the view and Python have it.
-        hot: whether a confirm, a start or a heartbeat writes it. These come last in `active_job`: the WAL has of a new
-            version only what lies between the first and the last column that differ from the old one.
+        hot: whether a confirm, a start, a heartbeat or the end of a mark writes it. These come last in `active_job`:
+            the WAL has of a new version only what lies between the first and the last difference from the old one.
         since: the migration that adds it. Postgres has the columns of a table in this order.
     """
 

@@ -27,9 +27,8 @@ class Change:
         revision: of the periodic task, after the change.
         columns: those that differ; empty for a new or removed row.
         before: what the columns were that differ, as JSON: instants in ISO 8601, durations in seconds. Of a removed
-        row,
-            all that are not NULL. The arguments of a row that was sensitive then, or is now, are `<sensitive>`; for who
-            may not read arguments `args`, `kwargs` and `options` are missing.
+            row, all that are not NULL. The arguments of a row that was sensitive then, or is now, are `<sensitive>`;
+            for who may not read arguments `args`, `kwargs` and `options` are missing.
         after: what they are since; of a new row, what is not at its default. Of a job or a backfill, what is known of
             it.
         job: the job, if it is about one.

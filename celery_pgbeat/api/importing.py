@@ -56,8 +56,7 @@ class Importer:
         settings: for the allowed tasks and the shortest interval.
         timezone: the zone in which definitions without one are judged; the app's.
         managed_by: only the lines and rows of this manager, which lines without a manager get; None for all lines. A
-        line
-            without a manager is then managed by `api`.
+            line without a manager is then managed by `api`.
         take_over: change rows of other managers too; each gets the manager that its line names.
         prune: of each manager that the file names, remove the rows that are not in the file.
 

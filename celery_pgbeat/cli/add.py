@@ -76,7 +76,7 @@ def with_columns(command: click.Command) -> click.Command:
 @click.option("--keep-next-run", is_flag=True, help="Keep the next run even when the schedule changes.")
 @click.option("--run-on-start", is_flag=True, help="Have the row run at once when it is new.")
 @click.option("--managed-by", metavar="MANAGER", default="api", show_default=True, help="Who declares this.")
-@click.option("--take-over", is_flag=True, help="Change the row even if another manager manages it; it becomes ours.")
+@click.option("--take-over", is_flag=True, help="Change the row even if it has another manager; it becomes ours.")
 @as_json
 def add(
     name: str,
@@ -96,7 +96,7 @@ def add(
     that plans it. What was filled in is printed, with the next run. With the app (-A) the call is checked against its
     task. If no beat is alive to send it, a line on stderr says so.
 
-    Exit codes: 0 created, changed or unchanged; 1 refused, or another manager manages it.
+    Exit codes: 0 created, changed or unchanged; 1 refused, or the row has another manager.
     """
     from celery_pgbeat.api.exchange import differences
     from celery_pgbeat.declare.definition import record_of

@@ -28,10 +28,8 @@ KINDS = ("added", "changed", "removed")
 @click.command("import", cls=ApiCommand)
 @click.argument("source", metavar="FILE|SOURCE", required=False)
 @click.option("--dry-run", is_flag=True, help="Show what differs; write nothing. The default with --from.")
-@click.option(
-    "--managed-by", metavar="MANAGER", help="Only this manager's lines and rows; lines without a manager get it."
-)
-@click.option("--take-over", is_flag=True, help="Change rows of other managers too; they become the line's manager's.")
+@click.option("--managed-by", metavar="MANAGER", help="Only lines and rows of this manager; lines without one get it.")
+@click.option("--take-over", is_flag=True, help="Change rows of other managers too; each gets the manager of its line.")
 @click.option("--prune", is_flag=True, help="Remove the rows that are not in FILE, of each manager in it.")
 @click.option("--from", "kind", type=click.Choice(list(PLACES)), help="Import from this scheduler; see below.")
 @click.option("--apply", is_flag=True, help="With --from: write it.")

@@ -16,7 +16,7 @@ KEYS = {
     "periodic_task_state": "name",
     "task_group": "name",
     "group_failure": "job",
-    "unseen_turn": "name",
+    "group_with_room": "name",
     "backfill": "id",
 }
 NAMED = ("state", "reason", "origin")

@@ -91,7 +91,7 @@ begin
             select 'group_failure', to_jsonb(failure) - 'failed_at' from pgbeat.group_failure as failure
             union all
             -- A job may have its turn, and no beat looks.
-            select 'unseen_turn', jsonb_build_object('name', name) from pgbeat.groups_with_room() as name
+            select 'group_with_room', jsonb_build_object('name', name) from pgbeat.groups_with_room() as name
             where not exists (select from pgbeat.group_to_check as known where known.group_name = name)
             union all
             select 'backfill', to_jsonb(filling) - '{mark_lease,created_at}'::text[] from pgbeat.backfill as filling

@@ -30,7 +30,7 @@ class Statement:
         verb: what it is called, as its file or its function.
         about: which job it is about, where there are several; else empty.
         sql: its text.
-        again: what the beat says in its next turns, which does what this one stepped over; None: it comes once.
+        again: what the beat says in its next cycles, which does what this one stepped over; None: it comes once.
         answered: its answer is part of the outcome, for somebody acts on it.
         tries: how often its caller says it where it trips over a unique index.
         by_author: it is an author's write.

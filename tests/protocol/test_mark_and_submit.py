@@ -224,7 +224,7 @@ def test_a_skipped_occurrence_is_no_reason_to_look_where_no_task_comes_after_it(
 
     assert {"a": False} == submit(store, store.mark(10))
 
-    assert [] == store.database.execute("select upstream from pgbeat.dependency_turn")
+    assert [] == store.database.execute("select upstream from pgbeat.dependency_to_check")
 
 
 def test_an_occurrence_whose_job_is_there_already_is_recorded_with_it(migrated_database: str) -> None:

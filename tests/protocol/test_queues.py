@@ -883,7 +883,7 @@ def test_a_group_that_is_held_is_remembered_once(store: BeatQueries, session: Se
 # At a rate.
 
 
-def test_only_so_many_go_in_a_duration_of_time_and_the_look_says_when_the_next_may(
+def test_at_a_rate_only_so_many_go_at_a_time_and_the_look_says_when_the_next_may(
     store: BeatQueries, session: Session, clock: Clock
 ) -> None:
     define(session, rate_limit="10/s")

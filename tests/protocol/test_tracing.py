@@ -100,7 +100,7 @@ def test_what_a_mark_submits_at_once_belongs_to_its_tick(store: Traced, seen: Ex
     assert {"beat": "beat-a", "due": 2, "at_once": 1, "jobs": 2} == counts(seen.one("pgbeat tick"))
 
 
-def test_a_second_submit_of_what_was_held_is_a_second_phase_of_the_same_tick(
+def test_a_second_submit_of_what_was_kept_is_a_second_phase_of_the_same_tick(
     store: Traced, seen: Exported, migrated_database: str
 ) -> None:
     make_due(store.queries, "a")

@@ -27,13 +27,13 @@ NAME = column("NAME", whole=True)
 STATE = column("STATE", least=8, colours={"problem": "red"})
 TASK = column("TASK", rank=1, least=10)
 QUEUE = column("QUEUE", rank=2)
-OWNER = column("OWNER", rank=4)
+MANAGER = column("MANAGER", rank=4)
 ERROR = column("ERROR", beneath=True)
-ALL = (NAME, STATE, TASK, QUEUE, OWNER, ERROR)
+ALL = (NAME, STATE, TASK, QUEUE, MANAGER, ERROR)
 
 
 def row(name: str = "nightly", **cells: str) -> dict[str, str]:
-    empty = dict.fromkeys(("STATE", "TASK", "QUEUE", "OWNER", "ERROR"), "-")
+    empty = dict.fromkeys(("STATE", "TASK", "QUEUE", "MANAGER", "ERROR"), "-")
     return {**empty, "NAME": name, **cells}
 
 
@@ -118,11 +118,11 @@ def test_a_very_long_text_below_a_row_is_cut() -> None:
 
 
 def test_the_least_important_columns_go_first() -> None:
-    rows = [row(STATE="waiting", TASK="shop.tasks.report", QUEUE="a-slow-queue", OWNER="code:shop")]
+    rows = [row(STATE="waiting", TASK="shop.tasks.report", QUEUE="a-slow-queue", MANAGER="code:shop")]
     headings = {width: shown(rows, width)[0].split() for width in (80, 50, 40)}
 
     assert {
-        80: ["NAME", "STATE", "TASK", "QUEUE", "OWNER"],
+        80: ["NAME", "STATE", "TASK", "QUEUE", "MANAGER"],
         50: ["NAME", "STATE", "TASK", "QUEUE"],
         40: ["NAME", "STATE", "TASK"],
     } == headings
@@ -130,7 +130,7 @@ def test_the_least_important_columns_go_first() -> None:
 
 def test_a_column_without_a_value_is_left_out_on_a_terminal_and_kept_in_a_pipe() -> None:
     assert "NAME  STATE" == shown([row("a", STATE="b")], 80)[0]
-    assert ["NAME", "STATE", "TASK", "QUEUE", "OWNER", "ERROR"] == shown([row("a", STATE="b")])[0].split()
+    assert ["NAME", "STATE", "TASK", "QUEUE", "MANAGER", "ERROR"] == shown([row("a", STATE="b")])[0].split()
 
 
 def test_coloured_cells_stand_in_line_with_plain_ones() -> None:

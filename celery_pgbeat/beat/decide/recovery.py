@@ -114,13 +114,13 @@ class Recovery:
                     free.isoformat(),
                     extra={"action": "postpone"},
                 )
-        put_off, refused = [job for job, _ in postponed], [job for job, _ in bad]
+        postponed_ids, refused = [job for job, _ in postponed], [job for job, _ in bad]
         if postponed:
             self._queries.postpone_jobs(postponed)
-            self._observer.settled(put_off)
+            self._observer.settled(postponed_ids)
         if bad:
             self._observer.refused(refused, len(self._queries.refuse(bad)))
-        return {*put_off, *refused}
+        return {*postponed_ids, *refused}
 
 
 def _log_taken(sends: Sequence[int]) -> None:

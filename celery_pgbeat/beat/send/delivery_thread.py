@@ -4,9 +4,9 @@ One batch is under way and one may wait. Nothing is marked while a batch waits: 
 submitted and not sent wait for the end of their lease, and the lease of a batch that waits is soon over. Batches are
 sent in the order in which they were submitted, each while its own lease lasts.
 
-A batch is all that one mark has led to, which usually comes in up to three parts: what the mark has submitted at once,
-and what each of the two submits has. If the submitter keeps decisions and submits them again, their jobs are further
-parts. All parts have one lease, which tells them from those of another batch.
+A batch is all that one mark has led to, which usually comes in up to two parts: what the mark has submitted at once,
+and what the submit has. If the submitter keeps decisions and submits them again, their jobs are further parts. All
+parts have one lease, which tells them from those of another batch.
 
 There is a *place* for another batch when none waits. The thread that runs the beat's cycles waits for a place only for
 a moment: a broker that hangs may delay the batch under way for many seconds, and the cycles write the beat's heartbeat.

@@ -38,7 +38,7 @@ def refused(operators: AdminQueries, settings: Settings, app: Any) -> Iterator[F
 
 
 def of_other_managers(operators: AdminQueries, settings: Settings, app: Any) -> Iterator[Finding]:
-    """Look for rows that this app declares and another manager manages."""
+    """Look for rows that this app declares and that have another manager."""
     ours, schema = manager_of(app), operators.database.schema
     rows = operators.definitions_of(list(_declared(settings, app).records))
     found = [(name, row["managed_by"]) for name, row in sorted(rows.items()) if row["managed_by"] != ours]

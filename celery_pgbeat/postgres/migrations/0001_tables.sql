@@ -366,7 +366,7 @@ create type {schema}.verdict as (
 );
 
 -- Jobs that are not final. Small, and its unique index *is* the overlap rule. The columns of this table and of
--- finished_job are in the order of celery_pgbeat/columns_of_job.py.
+-- finished_job are in the order of celery_pgbeat/columns_of_job.py, but here those that are `hot` come last.
 
 create table {schema}.active_job (
     id uuid primary key,
@@ -402,7 +402,7 @@ create table {schema}.active_job (
     wait_reason {schema}.wait_reason,
     -- Whether it has waited: what the next occurrence is does not make it late.
     waited boolean not null default false,
-    -- Its slot in its group, from 1; 0 where the group had no limit when it was made; NULL while it waits.
+    -- Its slot in its group, from 1; 0 where the group had no limit when it was made or promoted; NULL while it waits.
     slot {schema}.counter,
     -- Which backfill has made it.
     backfill uuid,

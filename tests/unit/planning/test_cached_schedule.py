@@ -114,8 +114,8 @@ def compiled_anew(row: PlanningRow, rules: Rules) -> CachedSchedule | None:
 
 def id_by_the_library(name: str, created_at: datetime, scheduled_for: datetime) -> uuid.UUID:
     since = [(moment - datetime(2000, 1, 1, tzinfo=timezone.utc)) for moment in (created_at, scheduled_for)]
-    spans = [(span.days * 86_400 + span.seconds) * 1_000_000 + span.microseconds for span in since]
-    digits = hashlib.sha256(name.encode() + struct.pack("!qq", *spans)).digest()[:16]
+    lengths = [(length.days * 86_400 + length.seconds) * 1_000_000 + length.microseconds for length in since]
+    digits = hashlib.sha256(name.encode() + struct.pack("!qq", *lengths)).digest()[:16]
     number = int.from_bytes(digits, "big") & ~(0xF << 76) & ~(0xF << 60) | 8 << 76 | 8 << 60
     return uuid.UUID(int=number)
 

@@ -229,8 +229,8 @@ create trigger periodic_task_decided_after
     execute function {schema}.decided_after();
 
 -- A row has been planned again, or an author has set its next run: nothing may be left to do of it now up to an instant
--- for which others wait. A submit, which every tick writes, moves last_run_at too: it writes a row itself, or its job
--- does when it ends.
+-- for which others wait. A submit, which every tick writes, moves last_run_at too: it writes a row itself where it
+-- skips an occurrence, or its job does when it ends.
 create or replace function {schema}.planned_again() returns trigger
 language plpgsql security definer
 set search_path = pg_catalog, pg_temp

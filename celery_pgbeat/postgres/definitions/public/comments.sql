@@ -63,7 +63,7 @@ comment on column {schema}.dependency.downstream is 'Internal: the periodic task
 
 comment on table {schema}.dependency_to_check is
     'Internal: what beats have to look at, because something has ended or changed before it.';
-comment on column {schema}.dependency_to_check.upstream is 'Internal: a periodic task that has ended: all after it.';
+comment on column {schema}.dependency_to_check.upstream is 'Internal: a periodic task of which something has ended or changed: beats look at all after it.';
 comment on column {schema}.dependency_to_check.downstream is 'Internal: a periodic task to look at; else NULL.';
 comment on column {schema}.dependency_to_check.tries is 'Internal: how often a beat has found it locked.';
 
