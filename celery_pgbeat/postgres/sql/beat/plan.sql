@@ -34,6 +34,7 @@ set planned_revision = fenced.revision,
     marked_at = null,
     taken_over = false,
     planned_ahead = null,
+    due_ahead = null,
     timezone = coalesce(task.timezone, %(timezone)s)
 from fenced
 where task.name = fenced.name and task.name = any (%(names)s::text[])

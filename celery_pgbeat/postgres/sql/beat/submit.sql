@@ -1,7 +1,7 @@
 -- Submit the decided occurrences: write the jobs and move the next runs on, fenced by this very mark.
 --
 -- In these steps:
---   1. Submit by set what no other job blocks: nearly all rows, nearly always.
+--   1. Submit by set what needs no verdict, because no other job blocks it: nearly all rows, nearly always.
 --   2. Decide about the others, one by one, what their overlap policies make of the jobs that block them. This only
 --      reads and locks: to write one row by itself takes Postgres as long as to write ten at once.
 --   3. Remove the jobs that give way, and submit these rows too, by the statement of the first step.
@@ -30,7 +30,8 @@
 -- Without it, a plan that was made while the tables were small would read all jobs into a hash.
 -- function
 -- Whether a row may be submitted: it still has the mark and the next run that the beat decided about, it runs at all,
--- and nothing later has been decided.
+-- and nothing later has been decided. Only beats call it, and they may read the whole row. Its call is inlined: one
+-- select, and nothing set.
 create or replace function {schema}.is_as_decided(
     stored {schema}.periodic_task, marked_at timestamptz, next_run_at timestamptz, decided_until timestamptz
 ) returns boolean
@@ -57,16 +58,19 @@ declare
     submitted int;
     blocked record;
     locked uuid[];
+    is_moving boolean;
     given_up uuid[];
-    replaced uuid[];
     jobs int;
     waiting int;
+    stopping uuid[];
+    giving_way uuid[];
+    not_run int;
     superseded int;
     caught_up boolean;
     verdicts {schema}.verdict[] := '{}';
     all_given_up uuid[] := '{}';
-    all_replaced uuid[] := '{}';
-    stopping text[] := '{}';
+    all_stopping uuid[] := '{}';
+    replaced uuid[] := '{}';
 begin
     for round in 1..2 loop
         return query
@@ -81,11 +85,11 @@ begin
                 stored.overlap <> 'allow' and (planned.verdict).waits is not true as exclusive,
                 case
                     when planned.job is null then null
-                    when (planned.verdict).name is not null then (planned.verdict).reason
                     when stored.group_name is not null and exists (
                         select from {schema}.task_group where name = stored.group_name and state = 'finished'
                         offset 0) then 'finished'
                     when submit.shadow then 'shadow'
+                    else (planned.verdict).reason
                 end as reason,
                 case
                     when (planned.verdict).waits then 'predecessor'
@@ -98,7 +102,10 @@ begin
             join planned on planned.name = stored.name
             where stored.name = any (array(select name from planned))
                 and stored.marked_by = submit.beat
-                and {schema}.is_as_decided(stored, planned.marked_at, planned.old_next_run_at, planned.decided_until)
+                -- What has a verdict is locked since it was as decided.
+                and ((planned.verdict).name is not null
+                    or {schema}.is_as_decided(
+                        stored, planned.marked_at, planned.old_next_run_at, planned.decided_until))
                 and (stored.overlap = 'allow' or planned.job is null or submit.shadow
                     or (planned.verdict).name is not null
                     or not exists (
@@ -120,15 +127,17 @@ begin
             on conflict do nothing
             returning id, state
         ),
-        -- A row whose job is not made, because another one was made at this moment, is left for its verdict. After that
-        -- it is left for the next call.
+        -- A row whose job is not made, because another transaction has made one at this moment, is not written: the
+        -- loop below decides about it. If that comes after its verdict, its occurrence is skipped.
         done as materialized (
-            select free.*, made.id is not null as made, made.state <> 'pending' as is_kept,
+            select free.*, made.id is not null as made, coalesce(made.state <> 'pending', false) as waits,
+                case when job is not null and made.id is null then coalesce(reason, 'overlap') end as skipped_for,
+                case when reason is distinct from 'finished' then (verdict).blocked_by end as blocked_by,
                 greatest(run_count - coalesce((verdict).superseded, 0)
                     + case when made.id is not null or reason = 'shadow' then 1 else 0 end, 0) as runs
             from free
             left join made on made.id = free.job
-            where made.id is not null or job is null or reason is not null
+            where made.id is not null or job is null or reason is not null or (verdict).name is not null
         ),
         skipped as (
             insert into {schema}.finished_job (
@@ -137,10 +146,9 @@ begin
             select id, (definition).name, first, last, occurrences, origin, 'skipped', reason, blocked_by,
                 {schema}.now(), {schema}.now(), submit.beat, due_at, {copied_to_history of (definition)}
             from (
-                select definition, job, scheduled_for, null::timestamptz, 1, origin, reason, (verdict).blocked_by,
-                    due_at
+                select definition, job, scheduled_for, null::timestamptz, 1, origin, skipped_for, blocked_by, due_at
                 from done
-                where reason is not null
+                where skipped_for is not null
                 union all
                 select definition, gen_random_uuid(), skipped_first, skipped_last, skipped_count, 'schedule',
                     skipped_reason, null, null
@@ -151,7 +159,7 @@ begin
         to_look_at as (
             insert into {schema}.dependency_to_check (upstream)
             select name from done
-            where (reason is not null or skipped_count > 0)
+            where (skipped_for is not null or skipped_count > 0)
                 and exists (select from {schema}.dependency where upstream = done.name offset 0)
         )
         update {schema}.periodic_task as task
@@ -168,8 +176,8 @@ begin
             taken_over = false
         from done
         where task.name = any (array(select name from planned)) and task.name = done.name
-        returning task.name, done.made, done.made and done.is_kept, done.reason,
-            case when done.reason is not null then (done.verdict).blocked_by end, (done.verdict).lost;
+        returning task.name, done.made, done.waits, done.skipped_for,
+            case when done.skipped_for is not null then done.blocked_by end, (done.verdict).lost;
         get diagnostics submitted = row_count;
         exit when round = 2 or submitted = cardinality(decisions);
 
@@ -180,42 +188,56 @@ begin
             where stored.name = any (array(select name from unnest(decisions)))
                 and stored.marked_by = submit.beat
                 and {schema}.is_as_decided(stored, planned.marked_at, planned.old_next_run_at, planned.decided_until)
+                -- Of these no other job blocks any: they were left only because another transaction locked them.
+                and planned.job is not null and not submit.shadow
+                and (stored.group_name is null or not exists (
+                    select from {schema}.task_group where name = stored.group_name and state = 'finished'
+                    offset 0))
             order by stored.name
             for no key update of stored skip locked
         loop
             locked := array(
                 select id from {schema}.active_job
-                where periodic_task = blocked.name
+                where periodic_task = blocked.name and (blocked.overlap <> 'allow' or id = blocked.job)
                     and (busy_until < {schema}.now() or blocked.overlap in ('cancel_other', 'terminate_other'))
                 order by id
                 for update skip locked)
                 || array(
                 select id from {schema}.active_job
-                where periodic_task = blocked.name
+                where periodic_task = blocked.name and (blocked.overlap <> 'allow' or id = blocked.job)
                     and not (busy_until < {schema}.now() or blocked.overlap in ('cancel_other', 'terminate_other'))
                 order by id
                 for key share skip locked);
-            continue when exists (
-                select from {schema}.active_job
-                where periodic_task = blocked.name and (id <> all (locked)
-                    or state = 'pending' and tracking = 'send' and {schema}.is_marked(marked_at, mark_lease)));
-
-            given_up := array(
-                select id from {schema}.active_job
-                where submit.may_judge and periodic_task = blocked.name and busy_until < {schema}.now()
-                    and {is_beyond_repair});
-            select count(*), count(*) filter (where wait_reason = 'predecessor'),
-                (array_agg(id order by wait_reason is not null, created_at))[1]
-            into jobs, waiting, blocked_by
-            from {schema}.active_job
-            where periodic_task = blocked.name and id <> all (given_up);
+            -- One statement, so one snapshot: a job that comes after it is no part of the verdict.
+            select coalesce(bool_or(id <> all (locked) or is_being_sent), false),
+                coalesce(array_agg(id) filter (where is_lost), '{}'),
+                count(*) filter (where not is_lost),
+                count(*) filter (where not is_lost and wait_reason = 'predecessor'),
+                (array_agg(id order by wait_reason is not null, created_at) filter (where not is_lost))[1],
+                coalesce(array_agg(id) filter (where not is_lost and not gives_way), '{}'),
+                coalesce(array_agg(id) filter (where not is_lost and gives_way), '{}'),
+                count(*) filter (
+                    where not is_lost and gives_way and wait_reason is not null
+                        and origin not in ('manual', 'backfill'))
+            into is_moving, given_up, jobs, waiting, blocked_by, stopping, giving_way, not_run
+            from (
+                select id, wait_reason, created_at, origin,
+                    state = 'pending' and tracking = 'send' and {schema}.is_marked(marked_at, mark_lease)
+                        as is_being_sent,
+                    submit.may_judge and busy_until < {schema}.now() and {is_beyond_repair} as is_lost,
+                    state <> 'running' and not (tracking = 'result' and state = 'sent') as gives_way
+                from {schema}.active_job
+                where periodic_task = blocked.name and (blocked.overlap <> 'allow' or id = blocked.job)
+            ) as other;
+            continue when is_moving;
 
             waits := false;
             reason := null;
             superseded := 0;
             caught_up := blocked.origin = 'catchup' and blocked.catchup = 'all';
             if blocked.job = any (locked) then
-                reason := 'overlap'; -- its job is there already
+                -- Its job is there already. The record says so, with that job as what blocks it.
+                reason := 'overlap';
                 blocked_by := blocked.job;
             elsif jobs > 0 then
                 case blocked.overlap
@@ -231,15 +253,10 @@ begin
                     when 'cancel_other', 'terminate_other' then
                         -- What does not run gives way, and what runs is asked to stop. What has waited and gives way
                         -- has not run.
-                        select coalesce(array_agg(id), '{}'),
-                            count(*) filter (where wait_reason is not null and origin not in ('manual', 'backfill'))
-                        into replaced, superseded
-                        from {schema}.active_job
-                        where periodic_task = blocked.name and id <> all (given_up)
-                            and state <> 'running' and not (tracking = 'result' and state = 'sent');
-                        waits := jobs > cardinality(replaced);
-                        all_replaced := all_replaced || replaced;
-                        stopping := stopping || blocked.name;
+                        waits := stopping <> '{}';
+                        superseded := not_run;
+                        replaced := replaced || giving_way;
+                        all_stopping := all_stopping || stopping;
                     when 'allow' then
                         null;
                 end case;
@@ -250,9 +267,10 @@ begin
         end loop;
         exit when verdicts = '{}';
 
-        if stopping <> '{}' then
+        -- Before those that are given up: the end of such a job would promote one that gives way.
+        if replaced <> '{}' then
             with gone as (
-                delete from {schema}.active_job as job where id = any (all_replaced)
+                delete from {schema}.active_job as job where id = any (replaced)
                 returning job, periodic_task, wait_reason is not null as has_waited
             )
             insert into {schema}.finished_job
@@ -267,13 +285,15 @@ begin
                     then left('replaced for the next occurrence' || coalesce('; ' || (gone.job).error, ''), 2000)
                 end,
                 blocked_by => planned.job) as final;
+        end if;
+        if all_stopping <> '{}' then
             update {schema}.active_job as job
             set stop_request = case
                     when stored.overlap = 'terminate_other' then 'terminate' else coalesce(job.stop_request, 'cancel')
                 end
             from {schema}.periodic_task as stored
-            where job.periodic_task = any (stopping) and job.state = 'running' and job.id <> all (all_given_up)
-                and stored.name = any (stopping) and stored.name = job.periodic_task;
+            where job.id = any (all_stopping) and job.state = 'running'
+                and stored.name = any (array(select name from unnest(decisions))) and stored.name = job.periodic_task;
         end if;
         if all_given_up <> '{}' then
             with gone as (
