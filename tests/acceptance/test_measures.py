@@ -46,7 +46,7 @@ def started(cluster: Cluster, **settings: Any) -> Beat:
 def test_one_alert_is_raised_for_a_beat_that_is_killed(cluster: Cluster, inbox: Inbox) -> None:
     beats = [started(cluster, pgbeat_alert_webhook=inbox.url) for _ in range(3)]
     victim, *others = beats
-    node = node_of(cluster, victim)
+    node, pid = node_of(cluster, victim), victim.pid
 
     victim.kill()
     eventually(inbox.alerts, 30, "the alert")
@@ -54,7 +54,7 @@ def test_one_alert_is_raised_for_a_beat_that_is_killed(cluster: Cluster, inbox: 
     eventually(lambda: sql(cluster.database, "select pgbeat.now() > %(at)s as is", at=looks_later)[0]["is"], 10, "4 s")
 
     assert [("dead_beat", node)] == [(alert["kind"], alert["name"]) for alert in inbox.alerts()]
-    assert f"(process {node.split(':')[3]}) has not been seen since" in inbox.alerts()[0]["reason"]
+    assert f"(process {pid}) has not been seen since" in inbox.alerts()[0]["reason"]
     assert 1 == sum(beat.log.count("A beat is dead") for beat in others)
     assert [("dead_beat", node)] == alerts(cluster)
 

@@ -469,7 +469,8 @@ def test_the_metrics_of_redis_py_count_the_push(broker_url: str, monkeypatch: py
     monkeypatch.setattr("redis.observability.recorder._metrics_collector", None)
     monkeypatch.setattr("redis.observability.providers._observability_instance", None)
     reader = InMemoryMetricReader()
-    monkeypatch.setattr("opentelemetry.metrics.get_meter_provider", lambda: MeterProvider([reader]))
+    provider = MeterProvider([reader])  # before a pool of an earlier test is collected, which asks for it
+    monkeypatch.setattr("opentelemetry.metrics.get_meter_provider", lambda: provider)
     groups = [observability.MetricGroup.COMMAND]
     observability.get_observability_instance().init(observability.OTelConfig(metric_groups=groups))
     with outbox(app_of(broker_url)) as ours:
