@@ -68,9 +68,7 @@ STATEMENTS_OF_THE_BEAT = {
         "not {schema}.pause_is_due(", "true or not {schema}.pause_is_due(", FAILURES
     ),
     "a submit makes a run after max_runs": submit("(runs < task.max_runs)", "(runs <= task.max_runs)"),
-    "a beat that may not judge yet gives a job up": submit(
-        "where submit.may_judge and periodic_task", "where periodic_task"
-    ),
+    "a beat that may not judge yet gives a job up": submit("submit.may_judge and busy_until", "busy_until"),
     "buffer_one keeps any number waiting": policies("caught_up or waiting = 0", "true"),
     "buffer_all keeps one more than the limit": policies("waiting < submit", "waiting <= submit"),
     "a cancel takes a terminate back": policies("coalesce(job.stop_request, 'cancel')", "'cancel'"),
