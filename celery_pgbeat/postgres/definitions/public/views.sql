@@ -251,7 +251,8 @@ cross join lateral (
     where not stored.enabled and stored.paused_until < {schema}.now()
         and stored.paused_until < {schema}.now() - {schema}.patience(stored.mark_lease)
     union all
-    select job.periodic_task, late.due_at, null, job, late.code
+    -- Of the same types, or Postgres computes each column of each branch.
+    select job.periodic_task::text, late.due_at, null, job, late.code
     from {schema}.active_job as job
     left join {schema}.lost_message as lost (id, noticed_at) on lost.id = job.id and {is_still_lost}
     cross join lateral {schema}.late_job(job, lost.id is not null, nodes.no_tracker is not null) as late
