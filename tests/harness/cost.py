@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import statistics
 import time
 from collections.abc import Callable
 
 ORDINARY = 0.006  # seconds that a loop takes
-LEAST = float(os.environ.get("PGBEAT_TEST_SLOWNESS", "1"))  # more where others go first: a measure may miss that
 
 
 def seconds_for(action: Callable[[], object]) -> float:
@@ -32,7 +30,7 @@ def loops_for(action: Callable[[], object], tries: int = 3) -> float:
 
 
 def slowness() -> float:
-    """Return how many times as long as on an ordinary machine things take here and now; `LEAST` at least.
+    """Return how many times as long as on an ordinary machine things take here and now; 1 at least.
 
     Bounds in seconds are multiplied by it. It is measured by the clock, so that what others do beside us counts too.
     """
@@ -41,7 +39,7 @@ def slowness() -> float:
         begun = time.perf_counter()
         _loop()
         found.append(time.perf_counter() - begun)
-    return max(LEAST, statistics.median(found) / ORDINARY)
+    return max(1.0, statistics.median(found) / ORDINARY)
 
 
 def _loop() -> None:

@@ -50,6 +50,7 @@ class Site:
     def __init__(self, url: str) -> None:
         self.database = Database(url)
         self.clock = Clock(url)
+        self.clock.stand_at(self.clock.now())
         self._codes: dict[str, CodeSchedules] = {}
 
     def start(self, name: str, schedule: dict[str, Any]) -> CodeSchedules:
