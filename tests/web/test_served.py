@@ -75,7 +75,7 @@ def test_of_many_guesses_at_once_the_right_one_is_not_known_by_its_quick_answer(
 
     statuses = [status for status, _ in answers]
     assert [401] * 15 + [200] + [401] * 4 == statuses[:MOST_WAITING]
-    assert statuses.count(429) >= len(passwords) - MOST_WAITING - 2  # some come when the first have their answer
+    assert statuses.count(429) >= (len(passwords) - MOST_WAITING) / 2  # some come when the first have their answer
     assert answers[15][1] - begun >= 15 * GUESS
 
 
