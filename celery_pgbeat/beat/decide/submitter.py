@@ -140,5 +140,7 @@ def _log_skip(name: str, at: str, submitted: Submitted) -> None:
         logger.info("Skipped %r for %s: shadow", name, at, extra=extra)
     elif submitted.reason == "finished":
         logger.info("Skipped %r for %s: its group is finished", name, at, extra=extra)
+    elif submitted.blocked_by is None:
+        logger.info("Skipped %r for %s: another job of it is not final", name, at, extra=extra)
     else:
         logger.info("Skipped %r for %s: job %s is not final", name, at, submitted.blocked_by, extra=extra)

@@ -413,7 +413,7 @@ create table {schema}.active_job (
 
     -- What a confirm, a start or a heartbeat writes comes last: the WAL has of a new version only what lies between
     -- the first and the last column that differ from the old one.
-    -- A constraint of the table: it tells the planner which of the two tables has the jobs in a state.
+    -- Not a domain: by this constraint the planner skips this table where only final states are asked for.
     state text not null
         constraint active_job_state_known
         check (state in ('pending', 'sent', 'running', 'retrying', 'buffered', 'waiting', 'error', 'created')),
@@ -426,7 +426,7 @@ create table {schema}.active_job (
     busy_until {schema}.deadline not null,
     attempt_at {schema}.instant,
     -- When a beat looks at it again; '-infinity' for what is to be sent at once. Never later than busy_until. The
-    -- default has passed: whoever makes the row, the next look finds it.
+    -- default has passed, so that the next look finds a row that was inserted without a value.
     check_at timestamptz not null default 'epoch',
     token uuid,
     marked_by text,

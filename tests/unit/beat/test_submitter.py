@@ -34,6 +34,7 @@ class Queries:
     [
         (Submitted("row", made=False, reason="overlap", blocked_by=JOB), f"job {JOB} is not final"),
         (Submitted("row", made=False, reason="limit", blocked_by=JOB), f"job {JOB} is not final"),
+        (Submitted("row", made=False, reason="overlap"), "another job of it is not final"),
         (Submitted("row", made=False, reason="finished"), "its group is finished"),
         (Submitted("row", made=False, reason="shadow"), "shadow"),
     ],

@@ -188,7 +188,7 @@ begin
             where stored.name = any (array(select name from unnest(decisions)))
                 and stored.marked_by = submit.beat
                 and {schema}.is_as_decided(stored, planned.marked_at, planned.old_next_run_at, planned.decided_until)
-                -- Of these no other job blocks any: they were left only because another transaction locked them.
+                -- Without a job, in shadow or in a finished group a row needs no verdict: it was only locked.
                 and planned.job is not null and not submit.shadow
                 and (stored.group_name is null or not exists (
                     select from {schema}.task_group where name = stored.group_name and state = 'finished'
